@@ -1,0 +1,1 @@
+"""Everything that runs outside the frameworks' environments: planning, running, collecting, drawing."""

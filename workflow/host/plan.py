@@ -1,0 +1,155 @@
+"""The plan of one call: which cells the study has, which records exist, what is missing and in which order it runs.
+
+Snakemake's files ask a Plan and hold no logic of their own.
+"""
+
+import json
+import time
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from host import axes, catalogue, hardware, study
+from host.catalogue import Mistake
+
+GATE_PRIORITY = 2_000_000  # gate cells come before measured ones; both count down from here in their order
+MEASURE_PRIORITY = 1_000_000
+
+
+@dataclass
+class Plan:
+    """What one call of Snakemake is about. Paths of records are relative to the records folder."""
+
+    config: dict
+    study: study.Study
+    hardware: hardware.Hardware
+    cells: dict  # {record path: cell}, in the order in which they run
+    present: set  # record paths that exist, of this study
+    blocks: dict  # {record path: {"seed", "repeat", "position", "size"}}
+    started: float = field(default_factory=time.time)
+
+    def __post_init__(self):
+        self.order = {path: number for number, path in enumerate(self.cells)}
+        self.places = {path: number for number, path in enumerate(self.missing, 1)}
+
+    @property
+    def records(self):
+        """Return the folder of records."""
+        return Path(self.config["records"] or Path(self.config["results"]) / "records")
+
+    def output(self, *parts):
+        """Return a path below the results folder, as text."""
+        return str(Path(self.config["results"], *parts))
+
+    @property
+    def reachable(self):
+        """Return the record paths of the cells that can run here."""
+        return [path for path, cell in self.cells.items() if self.hardware.reachable(cell["hardware"])]
+
+    @property
+    def missing(self):
+        """Return the record paths of reachable cells that have no record, in the order in which they run."""
+        return [path for path in self.reachable if path not in self.present]
+
+    @property
+    def elsewhere(self):
+        """Return the record paths of cells whose hardware is not reachable from here and that have no record."""
+        away = set(self.cells) - set(self.reachable)
+        return [path for path in self.cells if path in away and path not in self.present]
+
+    def priority(self, path):
+        """Return Snakemake's priority of a cell: gate cells first, measured ones block by block in random order."""
+        base = GATE_PRIORITY if self.cells[path]["mode"] == "gate" else MEASURE_PRIORITY
+        return base - self.order[path]
+
+    def progress(self, path):
+        """Return `k/n/start` for a cell that is about to run: its place among the missing ones and when all began."""
+        return "{}/{}/{:.0f}".format(self.places.get(path, 0), len(self.places), self.started)
+
+    def minutes(self, path):
+        """Return the cell's longest run time in minutes, its deadline and one minute on top."""
+        return int(self.study.protocol["deadline_seconds"] // 60) + 2
+
+    def frameworks(self):
+        """Return the (accelerator, framework) pairs that reachable cells need."""
+        pairs = {
+            (self.hardware.accelerator(self.cells[path]["hardware"]), self.cells[path]["framework"])
+            for path in self.reachable
+        }
+        return sorted(pairs)
+
+    def status_files(self):
+        """Return the status file of every environment that reachable cells need."""
+        return [self.status_file(*pair) for pair in self.frameworks()]
+
+    def status_file(self, accelerator, framework):
+        """Return the path of an environment's status file."""
+        return str(Path(self.config["environments"], accelerator, framework + ".json"))
+
+    def summary(self):
+        """Return what the terminal says first: how many cells there are, recorded, missing and out of reach."""
+        missing, elsewhere = self.missing, self.elsewhere
+        lines = [
+            "study {}: {} cells on {}, {} recorded, {} missing".format(
+                self.study.name, len(self.cells), self.hardware.here, len(self.present), len(missing)
+            )
+        ]
+        for key in sorted({self.cells[path]["hardware"] for path in elsewhere}):
+            count = sum(self.cells[path]["hardware"] == key for path in elsewhere)
+            lines.append("  {} cells need {}, which this machine is not: they wait for records".format(count, key))
+        return "\n".join(lines)
+
+    def listing(self):
+        """Return the missing cells, a line each, in the order in which they will run."""
+        return "\n".join("  " + path for path in self.missing)
+
+    def closing(self):
+        """Return what the terminal says last: where everything is."""
+        out = {"tables": "tables", "figures": "figures", "guide": "report", "records": None}
+        places = {
+            name: self.output(folder, self.study.name) if folder else str(self.records) for name, folder in out.items()
+        }
+        return "\n".join(
+            ["study {} is complete:".format(self.study.name)] + ["  {:<8} {}/".format(*item) for item in places.items()]
+        )
+
+    # What the rules ask, by wildcards.
+
+    def path(self, wildcards):
+        """Return the record path that a job's wildcards mean; raise a Mistake if the study has no such cell."""
+        path = "{}/{}/{}/{}.json".format(wildcards.hardware, wildcards.framework, wildcards.network, wildcards.stem)
+        if path not in self.cells:
+            raise Mistake("study {}: {!r}: no cell of it has this record.".format(self.study.name, path))
+        return path
+
+    def texts(self, wildcards):
+        """Return the cell, the protocol and the block of a job, as JSON texts."""
+        path = self.path(wildcards)
+        parts = {"cell": self.cells[path], "protocol": self.study.protocol, "block": self.blocks[path]}
+        return {name: json.dumps(part, sort_keys=True) for name, part in parts.items()}
+
+    def accelerator(self, wildcards):
+        """Return the folder of envs/ for a job's hardware."""
+        return self.hardware.accelerator(wildcards.hardware)
+
+    def environment_file(self, wildcards):
+        """Return the absolute path of a job's environment file, for `conda:`."""
+        return str(catalogue.ROOT / "envs" / self.accelerator(wildcards) / (wildcards.framework + ".yaml"))
+
+    def status_file_of(self, wildcards):
+        """Return the status file of a job's environment."""
+        return self.status_file(self.accelerator(wildcards), wildcards.framework)
+
+    def environments(self, name):
+        """Return a path below the folder of environments, as text."""
+        return str(Path(self.config["environments"], name))
+
+    @property
+    def environment_config(self):
+        """Return what building an environment needs to know of the configuration, as JSON text."""
+        return json.dumps({key: self.config[key] for key in ("pythons", "offline", "environments")})
+
+    @staticmethod
+    def activated(workflow):
+        """Return whether Snakemake builds and activates the environments itself (--sdm conda)."""
+        settings = workflow.deployment_settings
+        return settings is not None and "conda" in {str(method).lower() for method in settings.deployment_method}
