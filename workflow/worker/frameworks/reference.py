@@ -1,0 +1,95 @@
+"""The reference: NumPy float64, every op as `worker/reference/` defines it. The gate's judge, not a competitor.
+
+Weights, inputs and targets arrive as for any framework; all arithmetic, and all that is returned, is float64 whatever
+the cell's precision, because a reference in float32 could not tell its own error from a framework's.
+"""
+
+import platform
+
+import numpy
+
+from worker.frameworks import require
+from worker.reference.network import Network
+
+PROCESSES = "one"
+ENVIRONMENT = {}
+EXECUTIONS = ("eager",)
+REVIEWED = "not reviewed"
+MOMENTUM_FORM = "outside"  # "inside" too, by optimizer["momentum_form"]
+RUNNING_VARIANCE = "biased"  # "unbiased" too, by optimizer["running_variance"]
+
+
+class Adapter:
+    """One training or inference step in NumPy. Its `network` is open to the gate, which watches and disturbs it."""
+
+    def __init__(self, cell, rank=0, ranks=1):
+        self.mode = cell["mode"]
+        require(
+            dict(cell, feeding=cell.get("feeding", "step")),  # the gate's own cell feeds nothing in a timed step
+            devices=(1,),
+            execution=EXECUTIONS,
+            feeding=("step", "resident"),  # one memory: there is no device to copy to
+            precision=("float32",),
+            optimizer=("sgd",),
+        )
+        self.batches = {}
+        self.last_loss = None
+        self.last_gradients = None
+
+    def versions(self):
+        """Return the versions of Python and NumPy."""
+        return {"python": platform.python_version(), "numpy": numpy.__version__}
+
+    def knobs(self):
+        """Return what is in force: float64, without a compiler."""
+        return {"precision": "float64", "execution": "eager"}
+
+    def build(self, graph, weights, optimizer):
+        """Take the graph; `optimizer` may carry "momentum_form" and "running_variance" beside the common keys."""
+        self.network = Network(graph, weights, optimizer, watching=self.mode == "gate")
+
+    def feed(self, index, inputs, targets):
+        """Keep batch `index` in float64."""
+        self.batches[index] = (numpy.asarray(inputs, dtype=numpy.float64), numpy.asarray(targets))
+
+    def step(self, index):
+        """Train, or in mode `infer` evaluate, on batch `index`."""
+        inputs, targets = self.batches[index]
+        if self.mode == "infer":
+            self.last_loss = self.network.forward(inputs, targets, training=False)
+        else:
+            self.last_loss, self.last_gradients = self.network.train(inputs, targets)
+
+    def synchronize(self):
+        """Nothing to wait for: NumPy returns when it is done."""
+
+    def loss(self):
+        """Return the mean loss of the last step, before its update."""
+        return self.last_loss
+
+    def logits(self):
+        """Return the logits of the last step, (batch, classes)."""
+        return self.network.logits
+
+    def parameters(self):
+        """Return {name: float64 array}, copied."""
+        return {name: values.copy() for name, values in self.network.parameters.items()}
+
+    def buffers(self):
+        """Return {name: float64 array}, copied."""
+        return {name: values.copy() for name, values in self.network.buffers.items()}
+
+    def gradients(self):
+        """Return {name: float64 array}: the last training step's gradients, without weight decay."""
+        return self.last_gradients
+
+    def set_learning_rate(self, value):
+        """Use this learning rate from the next step on."""
+        self.network.optimizer.learning_rate = value
+
+    def evaluate(self, inputs, targets):
+        """Return (loss, logits) in evaluation mode."""
+        return self.network.forward(inputs, targets, training=False), self.network.logits
+
+    def close(self):
+        """Nothing is held."""
