@@ -1,0 +1,181 @@
+"""Write guide.md: in plain sentences what was measured, what was not, why, and what to do.
+
+    python -m host.results.guide --study NAME --cells cells.parquet --out DIR [--place WHAT=PATH ...]
+
+The guide describes cells one by one in alphabetical order. It compares none: a comparison needs the interval of a ratio
+over paired blocks, and from an exploratory study nothing is concluded at all.
+"""
+
+import argparse
+import json
+from pathlib import Path
+
+import pandas as pd
+
+from host.results.caption import hardware, named, protocol
+from host.results.panels import entries, settings
+from host.results.tables import digits
+from host.results.words import EQUIVALENT, FLAGS, INCOMPLETE, MISSING, NOT_EQUIVALENT, UNVERIFIED, advice, listed
+
+
+def guide(study, cells, places):
+    """Return the guide as Markdown.
+
+    study   the study's name
+    cells   DataFrame, a row a cell, as host.results.collect writes it
+    places  {what: path} of the files that belong to the study
+    """
+    measured = cells[cells["mode"] != "gate"]
+    gates = cells[cells["mode"] == "gate"]
+    parts = [opening(study, measured), numbers(measured), same_computation(measured), problems(measured, gates)]
+    parts += [stale(cells), doubtful(measured), where(places)]
+    return "\n".join("\n".join(lines) + "\n" for lines in parts if lines)
+
+
+def opening(study, cells):
+    """Return the title, what may be concluded, and how many cells there are."""
+    lines = ["# Guide to the study {}".format(study), "", claim(cells), ""]
+    ok, all_repeats = int(cells.n_ok.sum()), int(cells.n_expected.sum())
+    lines.append(
+        "{} of {} repeats in {} cells ended ok. Machine: {}. Protocol: {}.".format(
+            ok, all_repeats, len(cells), hardware(cells), protocol(cells)
+        )
+    )
+    return lines
+
+
+def claim(cells):
+    """Return the sentence that says what may be concluded."""
+    if bool(cells["exploratory"].any()) or not int(cells.n_ok.sum()):
+        return (
+            "**Exploratory: no ranking is claimed.** The protocol is too short, or the repeats are too few, to say "
+            "which framework is faster; the numbers show that everything runs and about how long it takes."
+        )
+    return (
+        "**No ranking is claimed here.** Each number stands for its own cell; cells are listed in alphabetical order."
+    )
+
+
+def numbers(cells):
+    """Return, for each network and setting, a sentence for each cell that has a number, and who has none."""
+    table = cells.assign(entry=entries(cells), setting=settings(cells))
+    lines = ["## What was measured"]
+    for (network, setting), part in table.groupby(["network", "setting"], sort=True):
+        lines += ["", "### {}, {}".format(network or "unknown network", setting), ""]
+        for cell in part.sort_values("entry", kind="stable").to_dict("records"):
+            lines.append("- " + sentence(cell))
+    return lines
+
+
+def sentence(cell):
+    """Return one cell's number with its interval and n, or that it has none."""
+    who = cell["entry"].replace("\n", ", ")
+    if not cell["n_ok"]:
+        return "{}: no number; {} (see below).".format(who, cell["status_text"] or "no repeat ended ok")
+    repeats = "n = {}{}".format(cell["n_ok"], " of {}".format(cell["n_expected"]) if cell["status"] != "ok" else "")
+    if pd.isna(cell["interval_level"]):
+        band = "{}: too few for an interval".format(repeats)
+    else:
+        band = "{} to {} at {:.2f} %, {}".format(
+            digits(1e3 * cell["step_seconds_low"]),
+            digits(1e3 * cell["step_seconds_high"]),
+            100 * cell["interval_level"],
+            repeats,
+        )
+    text = "{}: {} ms a step ({}), {} samples a second by the {} pass".format(
+        who, digits(1e3 * cell["step_seconds"]), band, digits(cell["samples_per_second"]), cell["estimator"]
+    )
+    if cell["equivalence"] != EQUIVALENT:
+        text += "; **{}**".format(cell["equivalence"])
+    return text + "."
+
+
+def same_computation(cells):
+    """Return who was shown to compute the same, who not, and who was not compared, with reasons."""
+    lines = ["## Is it the same computation?", ""]
+    timed = cells[cells.n_ok > 0]
+    count = int((timed.equivalence == EQUIVALENT).sum())
+    lines.append("{} of {} cells with a number agree with the float64 reference.".format(count, len(timed)))
+    what_to_do = {
+        NOT_EQUIVALENT: "Do not compare its time with the others': it computes something else. Repair the adapter.",
+        UNVERIFIED: "Do not compare its time with the others' before its gate cell ran.",
+    }
+    for kind, todo in what_to_do.items():
+        for cell in timed[timed.equivalence == kind].to_dict("records"):
+            lines.append("- **{}**, {}: {}. {}".format(named(cell), kind, cell["equivalence_reason"], todo))
+    return lines
+
+
+def problems(measured, gates):
+    """Return every cell with a repeat that did not end ok, its reasons and what to do; gate cells included."""
+    cells = pd.concat([measured, gates])
+    broken = cells[(cells.status != "ok") & (cells.status != MISSING)]
+    missing = cells[cells.n_missing > 0]
+    lines = ["## What did not end ok", ""]
+    lines += ["- **{}**: {}. {}".format(named(cell), cell["reason"], todo(cell)) for cell in broken.to_dict("records")]
+    if broken.empty:
+        lines.append("Nothing: every record that is there ended ok.")
+    if len(missing):
+        total = int(missing.n_missing.sum())
+        lines += [
+            "",
+            "## What is missing",
+            "",
+            "{} of the study's records are not there. {}".format(total, advice(MISSING)),
+        ]
+        for cell in missing[missing.status == MISSING].to_dict("records"):
+            lines.append("- **{}**: {}.".format(named(cell), cell["reason"]))
+    return lines
+
+
+def todo(cell):
+    """Return what to do about a cell, a sentence for each status that occurs in it."""
+    found = [status for status in json.loads(cell["statuses"]) if status not in ("ok", INCOMPLETE)]
+    return " ".join(dict.fromkeys(advice(status) for status in found))
+
+
+def stale(cells):
+    """Return the cells that were measured with other sources than the present ones."""
+    rows = cells[cells.stale].to_dict("records")
+    if not rows:
+        return []
+    text = (
+        "These were measured with other sources than the present ones. To measure them again, set their records aside."
+    )
+    return ["## What is stale", "", text] + [
+        "- {}: {} of {}.".format(named(r), r["n_stale"], r["n_expected"]) for r in rows
+    ]
+
+
+def doubtful(cells):
+    """Return the cells whose numbers telemetry or the series itself puts in doubt, and what the words mean."""
+    rows = cells[cells["flags"] != ""].to_dict("records")
+    if not rows:
+        return []
+    lines = ["## What is doubtful", ""]
+    lines += ["- {}: {}.".format(named(row), row["flags"].replace("; ", ", ")) for row in rows]
+    used = [name for name in FLAGS if any(name in row["flags"] for row in rows)]
+    return lines + ["", "In words: {}.".format(listed("`{}`: {}".format(name, FLAGS[name]) for name in used))]
+
+
+def where(places):
+    """Return where the files are."""
+    return ["## Where everything is", ""] + ["- {}: `{}`".format(*place) for place in places.items()] if places else []
+
+
+def main(arguments=None):
+    """Write guide.md."""
+    parser = argparse.ArgumentParser(prog="python -m host.results.guide", description=__doc__.splitlines()[0])
+    parser.add_argument("--study", required=True)
+    parser.add_argument("--cells", required=True, type=Path, metavar="cells.parquet")
+    parser.add_argument("--out", required=True, type=Path, metavar="DIR")
+    parser.add_argument("--place", action="append", default=[], metavar="WHAT=PATH")
+    options = parser.parse_args(arguments)
+    places = dict(place.split("=", 1) for place in options.place)
+    options.out.mkdir(parents=True, exist_ok=True)
+    text = guide(options.study, pd.read_parquet(options.cells), places)
+    (options.out / "guide.md").write_text(text, encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()
