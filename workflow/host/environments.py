@@ -86,7 +86,8 @@ def build(framework, accelerator, prefix, config, log):
     offline = ["--offline"] if config["offline"] else []
     target = ["--python", str(prefix / "bin" / "python")]
     call([uv, "venv", "--quiet", "--clear", *offline, "--python", str(python), str(prefix)], environment, log)
-    call([uv, "pip", "install", "--quiet", *offline, *target, *wanted["pins"]], environment, log)
+    if wanted["pins"]:
+        call([uv, "pip", "install", "--quiet", *offline, *target, *wanted["pins"]], environment, log)
     probe(framework, prefix, log)
     return wanted
 
@@ -120,10 +121,9 @@ def make(framework, accelerator, status_path, config, activated, log):
     digest = fingerprint.environment(framework, accelerator)
     before = read_status(status_path)
     deployment = "conda" if activated else "venv"
-    if before and before["status"] == "ready" and (before["digest"], before["deployment"]) == (digest, deployment):
-        if activated or interpreters.version(Path(before["prefix"]) / "bin" / "python") == before["python"]:
-            write_status(status_path, before)
-            return before
+    if before and is_current(before, digest, deployment):
+        write_status(status_path, before)
+        return before
     status = {"status": "ready", "reason": None, "deployment": deployment, "digest": digest, "prefix": None}
     status.update(python=None, pins=None, seconds=0.0)
     start = time.monotonic()
@@ -139,6 +139,18 @@ def make(framework, accelerator, status_path, config, activated, log):
     status["seconds"] = round(time.monotonic() - start, 2)
     write_status(status_path, status)
     return status
+
+
+def is_current(status, digest, deployment):
+    """Return whether an environment is ready, has this content, and its interpreter still starts."""
+    if (status["status"], status["digest"], status["deployment"]) != ("ready", digest, deployment):
+        return False
+    return status["prefix"] is None or interpreters.version(interpreter(status["prefix"])) == status["python"]
+
+
+def interpreter(prefix):
+    """Return the path of an environment's Python."""
+    return Path(prefix) / "bin" / "python"
 
 
 def read_status(path):

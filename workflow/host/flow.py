@@ -4,6 +4,7 @@ Planning lists the record folders once and opens no record.
 """
 
 import random
+import re
 from pathlib import Path
 
 from host import axes, catalogue, hardware, study
@@ -25,10 +26,9 @@ def plan(given, where="config/config.yaml"):
         here = replay_hardware(here, Path(config["records"]))
     wanted = study.load(config["study"], here, where + ": study")
     blocks, ordered = arrange(wanted)
-    folder = Path(config["records"] or Path(config["results"]) / "records")
-    present = set(list_records(folder)) & set(ordered)
-    result = Plan(config, wanted, here, ordered, present, blocks)
-    if not result.reachable and not present:
+    result = Plan(config, wanted, here, ordered, set(), blocks)
+    result.note_present(list_records)
+    if not result.reachable and not result.present:
         keys = sorted({cell["hardware"] for cell in ordered.values()})
         raise Mistake(
             "config/studies/{}.yaml: hardware: {}: this machine is {!r} and there are no records of the others: "
@@ -95,3 +95,8 @@ def arrange(wanted):
 def list_records(folder):
     """Return the paths below the folder of all records in it, relative; no file is opened."""
     return [path.relative_to(folder).as_posix() for path in folder.glob("*/*/*/*.json")] if folder.is_dir() else []
+
+
+def is_dry_run(arguments):
+    """Return whether this command line of Snakemake's asks for a dry run: it is not told before the rules are read."""
+    return any(re.fullmatch(r"--dry-?run|-[a-mo-zA-Z]*n[a-zA-Z]*", argument) for argument in arguments[1:])

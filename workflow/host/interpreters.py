@@ -3,11 +3,9 @@
 import os
 import subprocess
 import sys
-from functools import lru_cache
 from pathlib import Path
 
 
-@lru_cache(maxsize=None)
 def version(path):
     """Return `3.11.7` for an interpreter that starts, None for one that does not."""
     command = [str(path), "-c", "import sys; print('%d.%d.%d' % sys.version_info[:3])"]

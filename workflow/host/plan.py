@@ -8,8 +8,7 @@ import time
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from host import axes, catalogue, hardware, study
-from host.catalogue import Mistake
+from host import catalogue, hardware, study
 
 GATE_PRIORITY = 2_000_000  # gate cells come before measured ones; both count down from here in their order
 MEASURE_PRIORITY = 1_000_000
@@ -29,12 +28,34 @@ class Plan:
 
     def __post_init__(self):
         self.order = {path: number for number, path in enumerate(self.cells)}
-        self.places = {path: number for number, path in enumerate(self.missing, 1)}
+
+    def note_present(self, list_records):
+        """Take note of the records that exist: here for every cell, imported for hardware that is not reachable.
+
+        list_records  function of a folder that returns the relative paths of the records in it
+        """
+        self.present = set(list_records(self.records)) & set(self.cells)
+        away = set(self.cells) - set(self.reachable)
+        for folder in self.imported:
+            self.present |= set(list_records(folder)) & away
+        self.turns = {path: number for number, path in enumerate(self.missing, 1)}
 
     @property
     def records(self):
-        """Return the folder of records."""
+        """Return the folder of this checkout's records."""
         return Path(self.config["records"] or Path(self.config["results"]) / "records")
+
+    @property
+    def imported(self):
+        """Return the folders of other sites' records."""
+        return sorted(path for path in Path(self.config["results"], "imported").glob("*") if path.is_dir())
+
+    @property
+    def files(self):
+        """Return the record files that tables are made of, as paths: what exists, and what this call will add."""
+        folders = [self.records, *self.imported]
+        found = {path: next((f / path for f in folders if (f / path).exists()), None) for path in self.present}
+        return [str(found.get(path) or self.records / path) for path in self.cells if path not in self.elsewhere]
 
     def output(self, *parts):
         """Return a path below the results folder, as text."""
@@ -63,7 +84,7 @@ class Plan:
 
     def progress(self, path):
         """Return `k/n/start` for a cell that is about to run: its place among the missing ones and when all began."""
-        return "{}/{}/{:.0f}".format(self.places.get(path, 0), len(self.places), self.started)
+        return "{}/{}/{:.0f}".format(self.turns.get(path, 0), len(self.turns), self.started)
 
     def minutes(self, path):
         """Return the cell's longest run time in minutes, its deadline and one minute on top."""
@@ -102,29 +123,36 @@ class Plan:
         """Return the missing cells, a line each, in the order in which they will run."""
         return "\n".join("  " + path for path in self.missing)
 
+    @property
+    def places(self):
+        """Return where everything is: {what: path}."""
+        where = {"tables": "tables", "figures": "figures", "guide": "report"}
+        return {what: self.output(folder, self.study.name) for what, folder in where.items()} | {
+            "records": str(self.records)
+        }
+
+    @property
+    def places_text(self):
+        """Return the places as options of the guide's command."""
+        return " ".join("--place {}={}".format(*item) for item in self.places.items())
+
     def closing(self):
         """Return what the terminal says last: where everything is."""
-        out = {"tables": "tables", "figures": "figures", "guide": "report", "records": None}
-        places = {
-            name: self.output(folder, self.study.name) if folder else str(self.records) for name, folder in out.items()
-        }
-        return "\n".join(
-            ["study {} is complete:".format(self.study.name)] + ["  {:<8} {}/".format(*item) for item in places.items()]
-        )
+        lines = ["study {} is complete:".format(self.study.name)]
+        return "\n".join(lines + ["  {:<8} {}/".format(*item) for item in self.places.items()])
 
     # What the rules ask, by wildcards.
 
-    def path(self, wildcards):
-        """Return the record path that a job's wildcards mean; raise a Mistake if the study has no such cell."""
-        path = "{}/{}/{}/{}.json".format(wildcards.hardware, wildcards.framework, wildcards.network, wildcards.stem)
-        if path not in self.cells:
-            raise Mistake("study {}: {!r}: no cell of it has this record.".format(self.study.name, path))
-        return path
+    @staticmethod
+    def path(wildcards):
+        """Return the record path that a job's wildcards mean."""
+        return "{}/{}/{}/{}.json".format(wildcards.hardware, wildcards.framework, wildcards.network, wildcards.stem)
 
     def texts(self, wildcards):
         """Return the cell, the protocol and the block of a job, as JSON texts."""
         path = self.path(wildcards)
-        parts = {"cell": self.cells[path], "protocol": self.study.protocol, "block": self.blocks[path]}
+        block = dict(self.blocks[path], invocation=int(self.started))
+        parts = {"cell": self.cells[path], "protocol": self.study.protocol, "block": block}
         return {name: json.dumps(part, sort_keys=True) for name, part in parts.items()}
 
     def accelerator(self, wildcards):
@@ -135,13 +163,32 @@ class Plan:
         """Return the absolute path of a job's environment file, for `conda:`."""
         return str(catalogue.ROOT / "envs" / self.accelerator(wildcards) / (wildcards.framework + ".yaml"))
 
-    def status_file_of(self, wildcards):
-        """Return the status file of a job's environment."""
+    def environment_of(self, wildcards):
+        """Return the status file that a job needs; for a record that is there or is no cell's, what nothing makes.
+
+        With an input that cannot be had, Snakemake takes the record for a file that is simply there. So nothing makes
+        it run a recorded cell again: no time stamp, no changed input, no environment that is built anew, not -F.
+        """
+        path = self.path(wildcards)
+        if path not in self.cells:
+            return "no cell of study {} has the record {}".format(self.study.name, path)
+        if path in self.present:
+            return "nothing: {} is recorded".format(path)
         return self.status_file(self.accelerator(wildcards), wildcards.framework)
 
     def environments(self, name):
         """Return a path below the folder of environments, as text."""
         return str(Path(self.config["environments"], name))
+
+    @property
+    def config_text(self):
+        """Return the whole configuration as JSON text."""
+        return json.dumps(self.config, sort_keys=True)
+
+    @property
+    def record_folders(self):
+        """Return the folders that records are read from, as one text: this checkout's first, then other sites'."""
+        return " ".join(str(folder) for folder in [self.records, *self.imported])
 
     @property
     def environment_config(self):

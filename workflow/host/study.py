@@ -120,7 +120,8 @@ def check_protocol(protocol, path):
         if isinstance(theirs, dict) and theirs.get("name") == protocol["name"] and theirs != protocol:
             key = next(key for key in sorted(set(theirs) | set(protocol)) if theirs.get(key) != protocol.get(key))
             raise Mistake(
-                "{}: protocol: {}: {!r}: {} calls its protocol {!r} too and has {!r}. Give this one another name.".format(
+                "{}: protocol: {}: {!r}: {} calls its protocol {!r} too and has {!r}. "
+                "Give this one another name.".format(
                     catalogue.relative(path),
                     key,
                     protocol.get(key),

@@ -1,0 +1,103 @@
+"""Results: collect the study's records into tables, draw its figures, write its guide; all of it can be rebuilt.
+
+Needs records, its own and imported ones; makes results/tables, results/figures and results/report of the study.
+"""
+
+
+rule collect:
+    """Read all records of the study into one table of records and one of cells."""
+    input:
+        plan.files,
+    output:
+        expected=plan.output("tables", plan.study.name, "expected.json"),
+        records=plan.output("tables", plan.study.name, "records.parquet"),
+        cells=plan.output("tables", plan.study.name, "cells.parquet"),
+        index=plan.output("tables", plan.study.name, "index.parquet"),
+    log:
+        plan.output("logs", plan.study.name, "collect.log"),
+    params:
+        config=plan.config_text,
+        folders=plan.record_folders,
+        out=plan.output("tables", plan.study.name),
+    shell:
+        "({HOST} host.expected --config {params.config:q} --out {output.expected} && "
+        "{HOST} host.results.collect --study {plan.study.name} --records {params.folders}"
+        " --cells {output.expected} --out {params.out}) > {log} 2>&1 || {SHOW} {log}"
+
+
+rule table:
+    """Write one of the study's tables as CSV, Markdown, LaTeX and Parquet."""
+    input:
+        rules.collect.output.cells,
+    output:
+        multiext(
+            plan.output("tables", plan.study.name, "{table}"),
+            csv=".csv",
+            md=".md",
+            tex=".tex",
+            parquet=".parquet",
+        ),
+    log:
+        plan.output("logs", plan.study.name, "{table}.table.log"),
+    wildcard_constraints:
+        table="|".join(plan.study.tables) or "none",
+    params:
+        out=plan.output("tables", plan.study.name),
+    shell:
+        "{HOST} host.results.tables --name {wildcards.table} --cells {input} --out {params.out} > {log} 2>&1 || {SHOW} {log}"
+
+
+rule figure:
+    """Draw one of the study's figures as PDF, SVG and PNG, with its caption and the numbers drawn."""
+    input:
+        records=rules.collect.output.records,
+        cells=rules.collect.output.cells,
+    output:
+        multiext(
+            plan.output("figures", plan.study.name, "{figure}"),
+            pdf=".pdf",
+            svg=".svg",
+            png=".png",
+            md=".md",
+            csv=".csv",
+            json=".json",
+        ),
+    log:
+        plan.output("logs", plan.study.name, "{figure}.figure.log"),
+    wildcard_constraints:
+        figure="|".join(plan.study.figures) or "none",
+    params:
+        out=plan.output("figures", plan.study.name),
+    shell:
+        "{HOST} host.results.figures --name {wildcards.figure} --records {input.records} --cells {input.cells}"
+        " --out {params.out} > {log} 2>&1 || {SHOW} {log}"
+
+
+rule guide:
+    """Say in plain sentences what the study found and what it did not."""
+    input:
+        rules.collect.output.cells,
+    output:
+        plan.output("report", plan.study.name, "guide.md"),
+    log:
+        plan.output("logs", plan.study.name, "guide.log"),
+    params:
+        out=plan.output("report", plan.study.name),
+        places=plan.places_text,
+    shell:
+        "{HOST} host.results.guide --study {plan.study.name} --cells {input} --out {params.out} {params.places}"
+        " > {log} 2>&1 || {SHOW} {log}"
+
+
+rule report:
+    """All tables, all figures and the guide of the study."""
+    input:
+        expand(
+            plan.output("tables", plan.study.name, "{table}.md"),
+            table=plan.study.tables,
+        ),
+        expand(
+            plan.output("figures", plan.study.name, "{figure}.png"),
+            figure=plan.study.figures,
+        ),
+        plan.output("report", plan.study.name, "guide.md"),
