@@ -6,10 +6,12 @@ Exit status: 0 when a record stands there, whatever its status; 1 when its calle
 """
 
 import argparse
+import contextlib
 import json
 import os
 import signal
 import sys
+import time
 from pathlib import Path
 
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # the runner's own NumPy must not wake threads beside the worker
@@ -57,8 +59,9 @@ def run(request):
     start.adopt_orphans()
     if request.record.exists():
         say("{}: is no valid record: kept as {}".format(request.record, records.set_aside(request.record).name))
-    name = " ".join(filter(None, [request.progress and "[{}]".format(request.progress), axes.describe(request.cell)]))
-    say("{}: started".format(name))
+    place, left = progress(request, time.time())
+    name = place + axes.describe(request.cell)
+    say(name + left)
     try:
         parents.check()
         status, reason = runner.run(request, parents, say)
@@ -67,8 +70,27 @@ def run(request):
         return 0
     finally:
         parents.close()
-    say("{}: {}{}".format(name, status, ": {}".format(reason) if reason else ""))
+    if status != "ok":
+        say("{}: {}: {}".format(name, status, reason))
     return 0
+
+
+def progress(request, now):
+    """Return (`cell 7 of 42: `, `, about 3 min left`) from the request's progress, k/n/start; empty without one.
+
+    The time left is that of the cells done so far, in this call, times the cells to come; none is given for the first.
+    The clock starts when this call does, or when it has built the environment.
+    """
+    if not request.progress:
+        return "", ""
+    place, count, start = (float(part) for part in request.progress.split("/"))
+    with contextlib.suppress(OSError):
+        start = max(start, os.path.getmtime(request.environment_path))
+    where = "cell {:.0f} of {:.0f}: ".format(place, count)
+    if place < 2:
+        return where, ""
+    minutes = (now - start) / (place - 1) * (count - place + 1) / 60
+    return where, ", about {:.0f} min left".format(minutes) if minutes >= 1.5 else ", about a minute left"
 
 
 def interrupt(number, frame):
@@ -155,7 +177,9 @@ def parser():
     made.add_argument("--activated", action="store_true", help="Snakemake has activated the environment (--sdm conda)")
     made.add_argument("--study", help="name of the study that asks for the cell")
     made.add_argument("--block", type=json.loads, help="its place in the random order, a JSON object")
-    made.add_argument("--progress", help="shown before the cell's name, e.g. 12/42")
+    made.add_argument(
+        "--progress", help="its place among the cells to run, their number, and when all began in s: 12/42/1700000000"
+    )
     made.add_argument("--log", type=Path, help="file for what the worker prints")
     made.add_argument("--cache", type=Path, help="folder for batches and gate bundles")
     made.add_argument("--memory-limit-bytes", type=int, help="limit of the worker's data, byte")

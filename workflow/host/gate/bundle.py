@@ -17,6 +17,7 @@ from pathlib import Path
 import numpy
 
 from host import catalogue, fingerprint, graph
+from host.runner import start
 
 SETTINGS = {
     "seed": 2016,
@@ -136,6 +137,7 @@ def run_worker(job, scratch):
             capture_output=True,
             text=True,
             timeout=LONGEST,
+            preexec_fn=start.dies_with_this_process(),  # safe: this process has one thread
             check=False,
         )
     messages = [json.loads(each) for each in channel.read_text(encoding="utf-8").splitlines()]

@@ -14,13 +14,15 @@ MODES = {"train": "training", "infer": "inference", "": "mode unknown"}
 OF_CELL = ["status", "status_text", "n_ok", "n_expected", "step_seconds_low", "step_seconds_high", "interval_level"]
 OF_CELL += ["block_step_seconds", "pipelining", "samples_per_second", "equivalence", "equivalence_reason", "flags"]
 OF_REPEAT = ["path", "repeat", "attempt", "status", "reason", "superseded", "step_seconds", "exploratory", "versions"]
+OF_REPEAT += ["first_step_seconds", "cores_busy", "memory_bytes_rss_peak", "warmup_class"]
 
 
 def repeat_table(records, cells):
     """Return what a figure draws: a row a repeat that counts (no superseded attempt), gate cells left out.
 
     records, cells  DataFrames that host.results.collect wrote
-    returns  DataFrame with the axes; repeat, status, reason, step_seconds, path of the repeat; status, counts, median
+    returns  DataFrame with the axes; repeat, status, reason, path, step_seconds, first_step_seconds, cores_busy,
+             memory_bytes_rss_peak and warmup_class of the repeat; status, counts, median
              (cell_step_seconds), interval and verdict of its cell; entry (label of its row), network and
              setting (they make the panel), note and ended (texts)
     """

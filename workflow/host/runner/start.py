@@ -24,6 +24,18 @@ def adopt_orphans():
     PRCTL(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
 
 
+def dies_with_this_process():
+    """Return what a child runs before its program starts, so that it is killed when this process ends."""
+    parent = os.getpid()
+
+    def before_exec():
+        PRCTL(PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
+        if os.getppid() != parent:  # it died between fork and here
+            os._exit(127)
+
+    return before_exec
+
+
 class Worker:
     """The worker's process in a session of its own, with the reading ends of its channel and of its output."""
 
@@ -35,12 +47,10 @@ class Worker:
         cores      that it is bound to
         limits     [(resource, bytes), ...]
         """
-        runner = os.getpid()
+        bind_life = dies_with_this_process()
 
         def before_exec():
-            PRCTL(PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
-            if os.getppid() != runner:  # it died between fork and here
-                os._exit(127)
+            bind_life()
             os.sched_setaffinity(0, cores)
             for kind, value in limits:
                 resource.setrlimit(kind, (value, value))
