@@ -19,7 +19,8 @@ configfile: "config/config.yaml"
 
 sys.path.insert(0, f"{workflow.basedir}/workflow")
 
-from host import catalogue, flow
+from host import catalogue
+from host.planning import flow, hardware
 
 try:
     plan = flow.plan(config)
@@ -51,6 +52,10 @@ rule all:
         if not plan.config["records"]
         else [],
         rules.report.input,
+
+
+onstart:
+    hardware.write_here(plan.hardware)
 
 
 onsuccess:

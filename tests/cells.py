@@ -6,7 +6,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-from host import axes
+from host.planning import axes
 
 ROOT = Path(__file__).resolve().parents[1]
 PROTOCOL = {

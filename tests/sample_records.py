@@ -11,7 +11,7 @@ from pathlib import Path
 
 import numpy as np
 
-from host import axes
+from host.planning import axes
 from host.results import collect
 
 # all but ok

@@ -11,7 +11,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import sample_records as samples
-from host import axes, records
+from host import records
+from host.planning import axes
 from host.results import collect, derive
 from host.results.words import EQUIVALENT, NOT_EQUIVALENT, UNVERIFIED
 

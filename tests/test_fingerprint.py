@@ -89,7 +89,19 @@ def test_a_comment_in_any_source_of_ours_changes_nothing(path):
     assert fingerprint.python("# a comment\n" + text + "\n# the end\n") == fingerprint.python(text)
 
 
-def test_a_cell_has_four_parts():
-    parts = fingerprint.of_cell({"framework": "torch", "network": "mlp"}, "cpu")
+def test_what_only_gate_cells_run_makes_no_measured_cell_stale(tmp_path):
+    worker = make_worker(tmp_path)
+    (worker / "reference").mkdir()
+    for name in ("gate", "bundle", "reference/dense", "frameworks/reference"):
+        (worker / (name + ".py")).write_text("value = 1\n")
+    before, gate = fingerprint.worker(worker), fingerprint.gate(worker)
+    (worker / "reference" / "dense.py").write_text("value = 2\n")
+    assert fingerprint.worker(worker) == before and fingerprint.gate(worker) != gate
+
+
+def test_a_measured_cell_has_four_parts_and_a_gate_cell_five():
+    parts = fingerprint.of_cell({"framework": "torch", "network": "mlp", "mode": "train"}, "cpu")
     assert sorted(parts) == ["adapter", "environment", "network", "worker"]
     assert len(set(parts.values())) == 4 and all(len(part) == 64 for part in parts.values())
+    gate = fingerprint.of_cell({"framework": "torch", "network": "mlp", "mode": "gate"}, "cpu")
+    assert sorted(set(gate) - set(parts)) == ["gate"]

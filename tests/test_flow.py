@@ -11,7 +11,8 @@ import psutil
 import pytest
 
 import checkout
-from host import flow, records
+from host import records
+from host.planning import flow
 
 CELLS = [{"framework": "reference", "network": ["mlp", "lenet5"], "batch": 8, "repeats": 2}]
 KILLS = 12  # of Snakemake; the runner alone is killed a hundred times in test_kill.py

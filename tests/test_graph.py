@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from host import catalogue, graph
-from host.ops import OPS
+from host.graph.ops import OPS
 
 WORKFLOW = Path(graph.__file__).resolve().parents[1]
 NETWORKS = catalogue.names("network")

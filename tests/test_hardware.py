@@ -3,8 +3,8 @@
 import pytest
 import yaml
 
-from host import hardware
 from host.catalogue import Mistake
+from host.planning import hardware
 
 ENTRY = {"description": "a node", "accelerator": "cpu", "find": {"cpu_model": "EPYC 9654", "cores": 192}}
 

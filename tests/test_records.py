@@ -7,7 +7,8 @@ import threading
 import pytest
 
 import sample_records
-from host import axes, records
+from host import records
+from host.planning import axes
 
 
 def sample(**changes):

@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as some
 
 from host import graph
-from host.ops import OPS as HOST_OPS
+from host.graph.ops import OPS as HOST_OPS
 from worker.reference import OPS, perturbation
 from worker.reference.network import Context
 from worker.reference.normalization import exact_sum

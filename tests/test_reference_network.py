@@ -3,7 +3,8 @@
 import numpy
 import pytest
 
-from host import catalogue, graph, weights
+from host import catalogue, graph
+from host.graph import weights
 from worker.frameworks import Unsupported, reference
 from worker.reference import perturbation
 from worker.reference.network import Network

@@ -10,7 +10,8 @@ from pathlib import Path
 import numpy
 import pytest
 
-from host import catalogue, graph, weights
+from host import catalogue, graph
+from host.graph import weights
 from worker.reference import OPS
 from worker.reference.network import Network
 

@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
 
-from host import statistics
+from host.results import statistics
 
 positive = st.floats(min_value=1e-6, max_value=1e6)
 

@@ -5,8 +5,9 @@ import yaml
 from hypothesis import given
 from hypothesis import strategies as st
 
-from host import axes, catalogue, flow, hardware, study
+from host import catalogue
 from host.catalogue import Mistake
+from host.planning import axes, flow, hardware, study
 
 QUICK = yaml.safe_load((catalogue.ROOT / "config/studies/quick.yaml").read_text())
 CELL = {

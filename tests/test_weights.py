@@ -11,7 +11,8 @@ from pathlib import Path
 import numpy
 import pytest
 
-from host import catalogue, graph, weights
+from host import catalogue, graph
+from host.graph import weights
 from worker import weights as worker_weights
 
 ROOT = Path(graph.__file__).resolve().parents[2]

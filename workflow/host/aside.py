@@ -11,7 +11,8 @@ import os
 import sys
 from pathlib import Path
 
-from host import catalogue, environments, fingerprint, flow, records
+from host import catalogue, environments, fingerprint, records
+from host.planning import flow
 
 
 def choose(plan, which):

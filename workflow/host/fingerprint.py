@@ -1,7 +1,7 @@
 """What a record was measured with, as hashes of the sources' meaning: a comment or a docstring changes nothing.
 
-A record holds four: `adapter`, `worker` (every worker file except the adapters), `network`, `environment`. A record
-whose hashes are not those of the checkout is stale.
+A record holds `adapter`, `worker` (what measures), `network` (its graphs, so the op table too), `environment`, and a
+gate cell's also `gate` (what compares). A record whose hashes are not those of the checkout is stale.
 """
 
 import ast
@@ -12,7 +12,7 @@ import tokenize
 
 import yaml
 
-from host import catalogue
+from host import catalogue, graph
 
 LAYOUT = {tokenize.COMMENT, tokenize.NL, tokenize.ENCODING, tokenize.ENDMARKER}
 
@@ -71,32 +71,57 @@ def read(path):
 
 
 def adapter(path):
-    """Return the hash of an adapter's file."""
-    return python(read(path))
+    """Return the hash of an adapter: its file, and the package of its name beside the worker's files if it has one."""
+    package = path.parents[1] / path.stem
+    return files([path, *package.rglob("*.py")], path.parents[1])
 
 
 def worker(folder=catalogue.WORKFLOW / "worker"):
-    """Return the hash of everything that the worker runs besides an adapter."""
+    """Return the hash of what measures in the worker: not adapters, nor what only gate cells run."""
     adapters = set((folder / "frameworks").glob("*.py")) - {folder / "frameworks" / "__init__.py"}
-    return files(set(folder.rglob("*.py")) - adapters, folder)
+    return files(set(folder.rglob("*.py")) - adapters - gate_files(folder), folder)
+
+
+def gate_files(folder):
+    """Return the worker's files that only gate cells run: the gate's tasks and the reference."""
+    tasks = {folder / name for name in ("gate.py", "bundle.py") if (folder / name).exists()}
+    return tasks | set((folder / "reference").rglob("*.py"))
+
+
+def gate(folder=catalogue.WORKFLOW / "worker"):
+    """Return the hash of what compares: the worker's gate files and the reference's adapter."""
+    return files([*gate_files(folder), folder / "frameworks" / "reference.py"], folder)
 
 
 def network(name):
-    """Return the hash of a network's file."""
-    return python(read(catalogue.FOLDERS["network"][0] / (name + ".py")))
+    """Return the hash of a network's graphs, the full one and the gate's: of what its file and the op table mean."""
+    graphs = (graph.lower(name, "full"), graph.lower(name, "gate", "gate"))
+    return digest(" ".join(graph.sha256(each) for each in graphs))
 
 
 def environment(framework, accelerator):
     """Return the hash of envs/<accelerator>/<framework>.yaml."""
-    return yaml_file(read(catalogue.ROOT / "envs" / accelerator / (framework + ".yaml")))
+    return yaml_file(read(environment_path(framework, accelerator)))
+
+
+def environment_path(framework, accelerator):
+    """Return the path of envs/<accelerator>/<framework>.yaml."""
+    return catalogue.ROOT / "envs" / accelerator / (framework + ".yaml")
+
+
+def sources(cell, adapter_path, environment_file):
+    """Return {part: function that returns its hash} of a cell's fingerprint; a function raises what its file raises."""
+    parts = {
+        "adapter": lambda: adapter(adapter_path),
+        "worker": worker,
+        "network": lambda: network(cell["network"]),
+        "environment": lambda: yaml_file(read(environment_file)),
+    }
+    return parts | {"gate": gate} if cell["mode"] == "gate" else parts
 
 
 def of_cell(cell, accelerator):
     """Return the fingerprint of a cell in this checkout, as it stands in records: {part: hash}."""
     adapter_path = catalogue.FOLDERS["adapter"][0] / (catalogue.adapter_name(cell["framework"]) + ".py")
-    return {
-        "adapter": adapter(adapter_path),
-        "worker": worker(),
-        "network": network(cell["network"]),
-        "environment": environment(cell["framework"], accelerator),
-    }
+    parts = sources(cell, adapter_path, environment_path(cell["framework"], accelerator))
+    return {part: source() for part, source in parts.items()}

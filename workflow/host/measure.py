@@ -16,8 +16,9 @@ from pathlib import Path
 
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # the runner's own NumPy must not wake threads beside the worker
 
-from host import axes, catalogue, records, study
+from host import catalogue, records
 from host.catalogue import Mistake
+from host.planning import axes, study
 from host.runner.parents import Parents
 from host.runner.request import Interrupted, Request
 
@@ -89,8 +90,10 @@ def progress(request, now):
     where = "cell {:.0f} of {:.0f}: ".format(place, count)
     if place < 2:
         return where, ""
-    minutes = (now - start) / (place - 1) * (count - place + 1) / 60
-    return where, ", about {:.0f} min left".format(minutes) if minutes >= 1.5 else ", about a minute left"
+    seconds = (now - start) / (place - 1) * (count - place + 1)
+    return where, ", about {}".format(
+        "{:.0f} min left".format(seconds / 60) if seconds > 90 else "{:.0f} s left".format(max(10, round(seconds, -1)))
+    )
 
 
 def interrupt(number, frame):
@@ -133,7 +136,7 @@ def read_request(arguments, **replaced):
         if options.activated:
             fields["environment"]["deployment"] = "conda"
     if options.cache:
-        fields["cache"] = options.cache
+        fields["cache"] = options.cache.resolve()  # the worker runs in another folder
     if options.no_lock:
         fields["lock"] = None
     return Request(**{**fields, **replaced})

@@ -20,7 +20,7 @@ rule collect:
         folders=plan.record_folders,
         out=plan.output("tables", plan.study.name),
     shell:
-        "({HOST} host.expected --config {params.config:q} --out {output.expected} && "
+        "({HOST} host.planning.expected --config {params.config:q} --out {output.expected} && "
         "{HOST} host.results.collect --study {plan.study.name} --records {params.folders}"
         " --cells {output.expected} --out {params.out}) > {log} 2>&1 || {SHOW} {log}"
 

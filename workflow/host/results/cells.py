@@ -6,7 +6,7 @@ from collections import Counter
 import numpy as np
 import pandas as pd
 
-from host import statistics
+from host.results import statistics
 from host.results.derive import CELL_AXES, as_frame, cell_key
 from host.results.words import EQUIVALENT, INCOMPLETE, NOT_EQUIVALENT, UNVERIFIED, readable
 

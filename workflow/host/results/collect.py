@@ -12,10 +12,10 @@ import json
 import sys
 from pathlib import Path
 
-from host import axes
+from host.planning import axes
 from host.results.cells import cell_table
 from host.results.derive import as_frame, empty_row, fill_from_record, repeat_key
-from host.results.equivalence import SAME_SOURCES, verdict
+from host.results.equivalence import verdict
 from host.results.reading import is_cell, read_record
 from host.results.words import DAMAGED, MISSING
 
@@ -75,7 +75,7 @@ def read_entry(entry, folders):
 
 def is_stale(then, now):
     """Return whether a record's sources differ from the present ones; False where the present ones are not known."""
-    return now is not None and any(then.get(part) != now.get(part) for part in SAME_SOURCES)
+    return now is not None and any(then.get(part) != now[part] for part in now)
 
 
 def mark_superseded(rows):

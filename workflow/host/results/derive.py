@@ -5,7 +5,8 @@ import json
 import numpy as np
 import pandas as pd
 
-from host import axes, statistics
+from host.planning import axes
+from host.results import statistics
 from host.results.words import UNVERIFIED
 
 SECONDS = 1e-9  # in a nanosecond

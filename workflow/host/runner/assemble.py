@@ -87,12 +87,7 @@ def detail(status, seen):
 
 def fingerprints(request, why):
     """Return the record's fingerprint; a part whose file is not there is None with the reason in `why`."""
-    sources = {
-        "adapter": lambda: fingerprint.adapter(request.adapter_path),
-        "worker": fingerprint.worker,
-        "network": lambda: fingerprint.network(request.cell["network"]),
-        "environment": lambda: fingerprint.yaml_file(fingerprint.read(request.environment_file)),
-    }
+    sources = fingerprint.sources(request.cell, request.adapter_path, request.environment_file)
     found = {}
     for part, source in sources.items():
         try:

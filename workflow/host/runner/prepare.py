@@ -5,7 +5,8 @@ import os
 from dataclasses import dataclass
 from pathlib import Path
 
-from host import batches, environments, graph, machine, weights
+from host import batches, environments, graph, machine
+from host.graph import weights
 from host.runner import gate as gates
 from host.runner.request import Refused
 

@@ -1,6 +1,6 @@
 """Write the list of records that a study expects, for collecting: path, cell, note, and the present fingerprint.
 
-Usage: python -m host.expected --config JSON --out CELLS.json
+Usage: python -m host.planning.expected --config JSON --out CELLS.json
 """
 
 import argparse
@@ -8,7 +8,8 @@ import json
 from functools import lru_cache
 from pathlib import Path
 
-from host import fingerprint, flow
+from host import fingerprint
+from host.planning import flow
 
 
 def expected(plan):
@@ -19,8 +20,9 @@ def expected(plan):
     """
 
     @lru_cache(maxsize=None)
-    def of(framework, network, accelerator):
-        return fingerprint.of_cell({"framework": framework, "network": network}, accelerator)
+    def of(framework, network, is_gate, accelerator):
+        cell = {"framework": framework, "network": network, "mode": "gate" if is_gate else "train"}
+        return fingerprint.of_cell(cell, accelerator)
 
     entries = []
     for path, cell in plan.cells.items():
@@ -29,14 +31,14 @@ def expected(plan):
             entry["note"] = "{} is not reachable from this machine".format(cell["hardware"])
         if not plan.config["records"]:
             accelerator = plan.hardware.accelerator(cell["hardware"])
-            entry["fingerprint"] = of(cell["framework"], cell["network"], accelerator)
+            entry["fingerprint"] = of(cell["framework"], cell["network"], cell["mode"] == "gate", accelerator)
         entries.append(entry)
     return entries
 
 
 def main(arguments=None):
     """Write the list that the command line asks for."""
-    parser = argparse.ArgumentParser(prog="python -m host.expected", description=__doc__.splitlines()[0])
+    parser = argparse.ArgumentParser(prog="python -m host.planning.expected", description=__doc__.splitlines()[0])
     parser.add_argument("--config", required=True, type=json.loads, help="the workflow's configuration, JSON")
     parser.add_argument("--out", required=True, type=Path)
     options = parser.parse_args(arguments)

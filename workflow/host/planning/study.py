@@ -11,8 +11,9 @@ from dataclasses import dataclass
 import jsonschema
 import yaml
 
-from host import axes, catalogue
+from host import catalogue
 from host.catalogue import Mistake, mistake
+from host.planning import axes
 
 GATE_BATCH = 16  # samples in a gate batch; docs/gate.md
 
@@ -75,7 +76,7 @@ def load(name, hardware, where="config/config.yaml: study"):
     """Return the Study `name` with every cell expanded.
 
     name      a file name in config/studies without its suffix
-    hardware  host.hardware.Hardware: which keys there are and what `here` is
+    hardware  host.planning.hardware.Hardware: which keys there are and what `here` is
     raises    Mistake
     """
     path = catalogue.find("study", name, where)

@@ -13,8 +13,9 @@ from pathlib import Path
 
 import yaml
 
-from host import catalogue, machine, study
+from host import catalogue, machine
 from host.catalogue import mistake
+from host.planning import study
 
 CATALOGUE = catalogue.ROOT / "config" / "hardware.yaml"
 HERE = catalogue.ROOT / "config" / "here.yaml"

@@ -1,9 +1,9 @@
 """From a network file to the graph: the framework-neutral description that every worker reads, hashed into records.
 
 A network file (`workflow/networks/<name>.py`) has a docstring with its source, `SIZES = {"full": {...}, "gate": {...}}`
-and `network(g, **size)`. Each op of `host.ops` is a method of the builder `g`: the values it reads come first, then its
-attributes, and it returns the value it makes. `name=` names an op and its tensors ("c1", "c1.weight"); without it the
-op is called after what it does ("relu_2").
+and `network(g, **size)`. Each op of `host.graph.ops` is a method of the builder `g`: the values it reads come first,
+then its attributes, and it returns the value it makes. `name=` names an op and its tensors ("c1", "c1.weight"); without
+it the op is called after what it does ("relu_2").
 """
 
 import hashlib
@@ -13,8 +13,9 @@ import json
 from dataclasses import dataclass
 from functools import partial
 
-from host import catalogue, initial
-from host.ops import LOSSES, OPS
+from host import catalogue
+from host.graph import initial
+from host.graph.ops import LOSSES, OPS
 
 SCHEMA = "levelfield/graph/1"
 REQUIRED_SIZES = ("full", "gate")
@@ -125,7 +126,7 @@ def build(define, network, size, arguments, initialisation="training"):
 
     define          function(g, **arguments) that calls the builder
     network, size   names that the graph carries
-    initialisation  "training" or "gate" (see `host.initial`; the gate also sets every dropout rate to 0)
+    initialisation  "training" or "gate" (see `host.graph.initial`; the gate also sets every dropout rate to 0)
     raises          ValueError if the builder is used wrongly or the network is incomplete
     """
     if initialisation not in initial.RULES:

@@ -7,9 +7,10 @@ import random
 import re
 from pathlib import Path
 
-from host import axes, catalogue, hardware, study
+from host import catalogue
 from host.catalogue import Mistake, mistake
-from host.plan import Plan
+from host.planning import axes, hardware, study
+from host.planning.plan import Plan
 
 DEFAULTS = catalogue.ROOT / "config" / "config.yaml"
 TYPES = {"offline": bool, "pythons": list}

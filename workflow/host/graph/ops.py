@@ -21,7 +21,7 @@ class Tensor:
     """A tensor that an op holds: its shape, what it is to weight decay, and how training starts it.
 
     kind     "weight" (decayed), "bias", "normalization", or None for a buffer, which is not trained
-    initial  the constant it starts at; None means drawn, by the rule of `host.initial`
+    initial  the constant it starts at; None means drawn, by the rule of `host.graph.initial`
     """
 
     shape: tuple

@@ -1,0 +1,74 @@
+"""What the pages say is true: examples fit their schemas, links lead somewhere, numbers are the code's."""
+
+import json
+import re
+
+import jsonschema
+import pytest
+
+from checkout import ROOT
+from host.gate import tolerance
+
+PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
+EXAMPLE = re.compile(r"<!-- schema: (\w+) -->\n```json\n(.*?)\n```\n", re.DOTALL)
+
+
+def examples():
+    """Return [(schema name, JSON text)] of docs/records.md."""
+    return EXAMPLE.findall((ROOT / "docs" / "records.md").read_text())
+
+
+def test_there_is_one_example_of_each():
+    assert sorted(name for name, _ in examples()) == ["cell", "message", "record", "study"]
+
+
+@pytest.mark.parametrize("name, text", examples(), ids=[name for name, _ in examples()])
+def test_an_example_fits_its_schema(name, text):
+    schemas = {path.name: json.loads(path.read_text()) for path in (ROOT / "workflow/schemas").glob("*.json")}
+    registry = jsonschema.validators.referencing.Registry().with_resources(
+        (schema["$id"], jsonschema.validators.referencing.Resource.from_contents(schema)) for schema in schemas.values()
+    )
+    validator = jsonschema.Draft202012Validator(schemas[name + ".schema.json"], registry=registry)
+    assert list(validator.iter_errors(json.loads(text))) == []
+
+
+@pytest.mark.parametrize("page", PAGES, ids=[page.name for page in PAGES])
+def test_links_and_named_files_exist(page):
+    text = page.read_text()
+    targets = [target for target in re.findall(r"\]\(([^)#\s]+)", text) if "://" not in target]
+    for target in targets:
+        assert (page.parent / target).exists(), "{} links to {}".format(page.name, target)
+    named = re.findall(r"`((?:workflow|config|tests|docs|envs|examples|benchmarks|profiles)/[\w./-]+)`", text)
+    recipes = (ROOT / "docs/adding.md").read_text()
+    for name in named:
+        assert (ROOT / name).exists() or "<!-- file: {}".format(name) in recipes or name in NOT_IN_GIT, name
+
+
+NOT_IN_GIT = {"envs/cpu/torch-2.12.yaml", "config/here.yaml"}  # what a user would add, what a run writes
+
+
+def test_the_gates_page_has_the_codes_numbers():
+    text = (ROOT / "docs" / "gate.md").read_text()
+    for value in (
+        tolerance.LOSS,
+        tolerance.BUFFER,
+        tolerance.CAP,
+        tolerance.GRADIENT_FLOOR,
+        tolerance.UPDATE_FLOOR,
+    ):
+        assert "{:.1e}".format(value).replace(".0e-0", "e-").replace("e-0", "e-") in text, value
+    for factor in (tolerance.NOISE_FACTOR, tolerance.REDUCTION_FACTOR, tolerance.SUBTRACTION_FACTOR):
+        assert "{:.0f} ".format(factor) in text, factor
+
+
+def test_the_repository_speaks_of_the_project_alone():
+    words = re.compile(r"\.\./shared|/work/|https?://[a-z0-9.-]+/(?:simple|packages|debian)\b")
+    import subprocess
+
+    listed = subprocess.run(["git", "ls-files"], cwd=ROOT, capture_output=True, text=True, check=True).stdout.split()
+    guilty = [
+        name
+        for name in listed
+        if name != "tests/test_docs.py" and words.search((ROOT / name).read_text(encoding="utf-8", errors="ignore"))
+    ]
+    assert guilty == []
