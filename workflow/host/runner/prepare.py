@@ -56,9 +56,8 @@ def prepare(request, scratch, bundle=None):
     seed = FIRST_SEED + cell["repeat"]
     job = {
         "task": request.task,
-        "cell": cell,
+        "cell": dict(cell, accelerator=request.accelerator),  # the folder of envs/: cpu, cuda; the adapter's device
         "protocol": request.protocol,
-        "accelerator": request.accelerator,
         "graph": str(scratch / "graph.json"),
         "output": str(scratch),
     }
