@@ -3,6 +3,23 @@
 import importlib
 import os
 
+# What every adapter's versions() has besides the framework itself, and the words of knobs(). None: it does not tell.
+VERSIONS = dict.fromkeys(("cuda", "cudnn", "blas", "onednn"))
+KNOBS = dict.fromkeys(
+    (
+        "device",  # "cpu" or the GPU's name
+        "layout",  # of images: "NCHW" or "NHWC"
+        "threads",  # of one operation
+        "interop_threads",  # operations side by side
+        "tf32",  # whether float32 products may be rounded to TF32
+        "autotune",  # whether kernels are chosen by trying them
+        "compiler",  # what compiles the step: "tf.function", "inductor", ...; None is nothing
+        "blas",
+        "onednn",  # whether its kernels are used
+        "deterministic",
+    )
+)
+
 
 class Unsupported(Exception):
     """This framework cannot run the cell; the text is the reason, in words that a user understands."""
