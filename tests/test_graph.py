@@ -10,9 +10,10 @@ from pathlib import Path
 import pytest
 
 from host import catalogue, graph
+from host.graph.build import Builder
 from host.graph.ops import OPS
 
-WORKFLOW = Path(graph.__file__).resolve().parents[1]
+WORKFLOW = Path(graph.__file__).resolve().parents[2]
 NETWORKS = catalogue.names("network")
 GATE_BATCH = 16
 LENET5_SHA256 = "ebb5b554c4ace44e696459805f751252c078f93346166edb6fb8dac51a7ce40e"
@@ -24,7 +25,7 @@ def lowered(define, initialisation="training", **arguments):
 
 def after_input(shape, define):
     """Return the entry of the op that `define(g, x)` makes on an input of this shape."""
-    g = graph.Builder()
+    g = Builder()
     define(g, g.input(shape))
     return g.ops[-1]
 
@@ -222,7 +223,7 @@ def test_wrong_use_of_the_builder_is_answered(shape, define, message):
 
 
 def test_a_value_of_another_network_is_refused():
-    other = graph.Builder().input((3,))
+    other = Builder().input((3,))
     with pytest.raises(ValueError, match="is not a value of this network"):
         after_input((3,), lambda g, x: g.relu(other))
 

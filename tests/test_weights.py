@@ -15,7 +15,7 @@ from host import catalogue, graph
 from host.graph import weights
 from worker import weights as worker_weights
 
-ROOT = Path(graph.__file__).resolve().parents[2]
+ROOT = Path(__file__).resolve().parents[1]
 LENET5_SEED_1 = "b3d64b37d82c985af6b28cabe43ae10c31e28d4d4f58321acfc9117fa702698f"
 OLD = [("3.6", "1.16.6"), ("3.8", "1.24.4")]  # the oldest that a worker meets, and one between
 

@@ -17,6 +17,7 @@ from pathlib import Path
 import numpy
 
 from host import catalogue, fingerprint, graph
+from host.planning import axes
 from host.runner import start
 
 SETTINGS = {
@@ -30,7 +31,8 @@ SETTINGS = {
     "weight_decay": 5e-4,
     "gradient_learning_rate": 1024.0,  # a power of two: dividing the update by it is exact
 }
-CELL = {"framework": "reference", "mode": "gate", "devices": 1, "precision": "float32", "execution": "eager"}
+CELL = {name: axis.default for name, axis in axes.BY_NAME.items()}  # the reference's: an axis at its default
+CELL.update(framework="reference", network=None, mode="gate", batch=SETTINGS["batch"], execution="eager")
 LONGEST = 900  # seconds until a bundle is given up
 
 
@@ -108,7 +110,7 @@ def make(lowered, settings, folder):
     scratch = Path(tempfile.mkdtemp(prefix="making-", dir=folder.parent))
     try:
         (scratch / "graph.json").write_text(json.dumps(lowered), encoding="utf-8")
-        job = {"task": "bundle", "cell": CELL | {"optimizer": "sgd"}, "graph": str(scratch / "graph.json")}
+        job = {"task": "bundle", "cell": CELL, "graph": str(scratch / "graph.json")}
         job.update(gate=settings, output=str(scratch))
         result = run_worker(job, scratch)
         (scratch / "bundle.json").write_text(json.dumps(result), encoding="utf-8")

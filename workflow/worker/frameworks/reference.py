@@ -8,7 +8,8 @@ import platform
 
 import numpy
 
-from worker.frameworks import require
+from worker.frameworks import KNOBS, VERSIONS, require, require_ops
+from worker.reference import OPS
 from worker.reference.network import Network
 
 PROCESSES = "one"
@@ -23,29 +24,25 @@ class Adapter:
     """One training or inference step in NumPy. Its `network` is open to the gate, which watches and disturbs it."""
 
     def __init__(self, cell, rank=0, ranks=1):
-        self.mode = cell["mode"]
-        require(
-            dict(cell, feeding=cell.get("feeding", "step")),  # the gate's own cell feeds nothing in a timed step
-            devices=(1,),
-            execution=EXECUTIONS,
-            feeding=("step", "resident"),  # one memory: there is no device to copy to
-            precision=("float32",),
-            optimizer=("sgd",),
-        )
+        cell = dict(cell, feeding=cell.get("feeding", "step"), accelerator=cell.get("accelerator", "cpu"), ranks=ranks)
+        require(cell, accelerator=("cpu",), precision=("float32",), execution=EXECUTIONS, optimizer=("sgd",))
+        require(cell, devices=(1,), ranks=(1,), mode=("train", "infer", "gate"), feeding=("step", "resident"))
+        self.cell, self.mode = cell, cell["mode"]
         self.batches = {}
         self.last_loss = None
         self.last_gradients = None
 
     def versions(self):
         """Return the versions of Python and NumPy."""
-        return {"python": platform.python_version(), "numpy": numpy.__version__}
+        return dict(VERSIONS, reference=numpy.__version__, python=platform.python_version())
 
     def knobs(self):
-        """Return what is in force: float64, without a compiler."""
-        return {"precision": "float64", "execution": "eager"}
+        """Return what is in force: NumPy in float64, nothing compiled."""
+        return dict(KNOBS, device="cpu", layout="NCHW", threads=self.cell["threads"], tf32=False)
 
     def build(self, graph, weights, optimizer):
         """Take the graph; `optimizer` may carry "momentum_form" and "running_variance" beside the common keys."""
+        require_ops(self.cell, graph, OPS)
         self.network = Network(graph, weights, optimizer, watching=self.mode == "gate")
 
     def feed(self, index, inputs, targets):
