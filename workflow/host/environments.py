@@ -87,7 +87,12 @@ def build(framework, accelerator, prefix, config, log):
     target = ["--python", str(prefix / "bin" / "python")]
     call([uv, "venv", "--quiet", "--clear", *offline, "--python", str(python), str(prefix)], environment, log)
     if wanted["pins"]:
-        call([uv, "pip", "install", "--quiet", *offline, *target, *wanted["pins"]], environment, log)
+        # compiled at once: else every worker may compile it again, where nothing may be written or a variable forbids it
+        call(
+            [uv, "pip", "install", "--quiet", "--compile-bytecode", *offline, *target, *wanted["pins"]],
+            environment,
+            log,
+        )
     probe(framework, prefix, log)
     return wanted
 
