@@ -35,17 +35,8 @@ def main(lock_name):
         run([sys.executable, "-m", "venv", "--clear", str(VENV)])
     pinned = re.search(r"^uv==\S+", lock.read_text(), re.MULTILINE).group()
     run([str(python), "-m", "pip", "install", "--quiet", "--disable-pip-version-check", pinned])
-    uv = [
-        str(VENV / "bin" / "uv"),
-        "pip",
-        "install",
-        "--quiet",
-        "--compile-bytecode",
-        "--python",
-        str(python),
-        "-r",
-        str(lock),
-    ]
+    uv = [str(VENV / "bin" / "uv"), "pip", "install", "--quiet", "--compile-bytecode"]
+    uv += ["--python", str(python), "-r", str(lock)]
     run(uv, env=dict(os.environ, UV_CACHE_DIR=str(ROOT / ".environments" / "cache")))
     stamp.write_text(digest)
     say("host environment ready after {:.0f} s".format(time.monotonic() - start))

@@ -87,7 +87,7 @@ def build(framework, accelerator, prefix, config, log):
     target = ["--python", str(prefix / "bin" / "python")]
     call([uv, "venv", "--quiet", "--clear", *offline, "--python", str(python), str(prefix)], environment, log)
     if wanted["pins"]:
-        # compiled at once: else every worker may compile it again, where nothing may be written or a variable forbids it
+        # compiled here, or each worker may compile it again: where nothing may be written, or a variable forbids it
         call(
             [uv, "pip", "install", "--quiet", "--compile-bytecode", *offline, *target, *wanted["pins"]],
             environment,

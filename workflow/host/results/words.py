@@ -25,7 +25,7 @@ FLAGS = {
     "warmup_undetermined": "noise between steps could hide a warm-up of more than 2 %",
     "not_resolvable": "a step is too short for this clock or synchronisation: only the block pass counts",
     "threads_exceeded": "more cores were busy than the cell grants",
-    "preempted": "more than 100 involuntary context switches a second and thread: something else ran on the cores",
+    "preempted": "more than 100 involuntary context switches a second and thread: something else, or the framework's own threads, competed for its cores",
     "warmup_inconsistent": "repeats differ in how they warm up",
     "warmup_not_reached": "the warm-up took more than its share of the time: the number may hold some of it",
     "sampler_shares_cores": "no core was left for the sampler: it ran on the worker's",
