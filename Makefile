@@ -27,7 +27,7 @@ lint: dev            ## format, lint, the zones, Python 3.6 in the worker zone, 
 	@$(BIN)/vermin -q --violations --no-tips -t=3.6- workflow/worker
 	@PYTHONPATH=workflow $(BIN)/lint-imports
 	@$(BIN)/snakefmt --check Snakefile workflow/rules
-	@$(BIN)/snakemake --lint
+	@$(BIN)/snakemake --lint 2>&1 | $(BIN)/python tests/lint_rules.py
 
 format: dev          ## put the code into the house's format
 	@$(BIN)/ruff format . && $(BIN)/ruff check --fix . && $(BIN)/snakefmt Snakefile workflow/rules

@@ -14,10 +14,11 @@ rule environment:
         plan.output("logs/environments/{accelerator}/{framework}.log"),
     priority: 3_000_000
     params:
+        host=HOST,
         config=plan.environment_config,
         activated="--activated" if plan.activated(workflow) else "",
     shell:
-        "{HOST} host.environments --framework {wildcards.framework} --accelerator {wildcards.accelerator}"
+        "{params.host} host.environments --framework {wildcards.framework} --accelerator {wildcards.accelerator}"
         " --status {output} --config {params.config:q} --log {log} {params.activated}"
 
 

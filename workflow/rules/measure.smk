@@ -20,6 +20,8 @@ rule measure:
     resources:
         runtime=lambda wildcards: plan.minutes(plan.path(wildcards)),
     params:
+        host=HOST,
+        study=plan.study.name,
         cell=lambda wildcards: plan.texts(wildcards)["cell"],
         protocol=lambda wildcards: plan.texts(wildcards)["protocol"],
         block=lambda wildcards: plan.texts(wildcards)["block"],
@@ -29,7 +31,7 @@ rule measure:
         started_by=os.getpid(),
         activated="--activated" if plan.activated(workflow) else "",
     shell:
-        "exec {HOST} host.measure --cell {params.cell:q} --protocol {params.protocol:q} --block {params.block:q}"
-        " --study {plan.study.name} --environment {input.environment} {params.activated} --record {output}"
+        "exec {params.host} host.measure --cell {params.cell:q} --protocol {params.protocol:q} --block {params.block:q}"
+        " --study {params.study} --environment {input.environment} {params.activated} --record {output}"
         " --accelerator {params.accelerator} --cache {params.cache} --started-by {params.started_by}"
         " --progress {params.progress} --log {log}"

@@ -7,7 +7,8 @@ Needs records, its own and imported ones; makes results/tables, results/figures 
 rule collect:
     """Read all records of the study into one table of records and one of cells."""
     input:
-        plan.files,
+        records=plan.files,
+        sources=plan.sources,
     output:
         expected=plan.output("tables", plan.study.name, "expected.json"),
         records=plan.output("tables", plan.study.name, "records.parquet"),
@@ -16,19 +17,23 @@ rule collect:
     log:
         plan.output("logs", plan.study.name, "collect.log"),
     params:
+        host=HOST,
+        show=SHOW,
+        study=plan.study.name,
         config=plan.config_text,
-        folders=plan.record_folders,
-        out=plan.output("tables", plan.study.name),
+        folders=lambda wildcards: plan.record_folders,
+        out=lambda wildcards, output: plan.folder(output[0]),
     shell:
-        "({HOST} host.planning.expected --config {params.config:q} --out {output.expected} && "
-        "{HOST} host.results.collect --study {plan.study.name} --records {params.folders}"
-        " --cells {output.expected} --out {params.out}) > {log} 2>&1 || {SHOW} {log}"
+        "({params.host} host.planning.expected --config {params.config:q} --out {output.expected} && "
+        "{params.host} host.results.collect --study {params.study} --records {params.folders}"
+        " --cells {output.expected} --out {params.out}) > {log} 2>&1 || {params.show} {log}"
 
 
 rule table:
     """Write one of the study's tables as CSV, Markdown, LaTeX and Parquet."""
     input:
-        rules.collect.output.cells,
+        cells=rules.collect.output.cells,
+        plugin="workflow/tables/{table}.py",
     output:
         multiext(
             plan.output("tables", plan.study.name, "{table}"),
@@ -42,9 +47,11 @@ rule table:
     wildcard_constraints:
         table="|".join(plan.study.tables) or "none",
     params:
-        out=plan.output("tables", plan.study.name),
+        host=HOST,
+        show=SHOW,
+        out=lambda wildcards, output: plan.folder(output[0]),
     shell:
-        "{HOST} host.results.tables --name {wildcards.table} --cells {input} --out {params.out} > {log} 2>&1 || {SHOW} {log}"
+        "{params.host} host.results.tables --name {wildcards.table} --cells {input.cells} --out {params.out} > {log} 2>&1 || {params.show} {log}"
 
 
 rule figure:
@@ -52,6 +59,7 @@ rule figure:
     input:
         records=rules.collect.output.records,
         cells=rules.collect.output.cells,
+        plugin="workflow/figures/{figure}.py",
     output:
         multiext(
             plan.output("figures", plan.study.name, "{figure}"),
@@ -67,10 +75,13 @@ rule figure:
     wildcard_constraints:
         figure="|".join(plan.study.figures) or "none",
     params:
-        out=plan.output("figures", plan.study.name),
+        host=HOST,
+        show=SHOW,
+        out=lambda wildcards, output: plan.folder(output[0]),
+        commit=plan.commit,
     shell:
-        "{HOST} host.results.figures --name {wildcards.figure} --records {input.records} --cells {input.cells}"
-        " --out {params.out} > {log} 2>&1 || {SHOW} {log}"
+        "{params.host} host.results.figures --name {wildcards.figure} --records {input.records} --cells {input.cells}"
+        " --out {params.out} --commit {params.commit:q} > {log} 2>&1 || {params.show} {log}"
 
 
 rule guide:
@@ -82,11 +93,14 @@ rule guide:
     log:
         plan.output("logs", plan.study.name, "guide.log"),
     params:
-        out=plan.output("report", plan.study.name),
+        host=HOST,
+        show=SHOW,
+        study=plan.study.name,
+        out=lambda wildcards, output: plan.folder(output[0]),
         places=plan.places_text,
     shell:
-        "{HOST} host.results.guide --study {plan.study.name} --cells {input} --out {params.out} {params.places}"
-        " > {log} 2>&1 || {SHOW} {log}"
+        "{params.host} host.results.guide --study {params.study} --cells {input} --out {params.out} {params.places}"
+        " > {log} 2>&1 || {params.show} {log}"
 
 
 rule report:

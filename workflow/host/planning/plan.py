@@ -4,6 +4,7 @@ Snakemake's files ask a Plan and hold no logic of their own.
 """
 
 import json
+import subprocess
 import time
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -125,6 +126,16 @@ class Plan:
         return "\n".join("  " + path for path in self.missing)
 
     @property
+    def commit(self):
+        """Return the checkout's commit for captions, `-changed` behind it where files differ; `unknown` outside git."""
+        command = ["git", "-C", str(catalogue.ROOT), "describe", "--always", "--abbrev=12", "--dirty=-changed"]
+        try:
+            answer = subprocess.run(command, capture_output=True, text=True, check=True)
+        except (OSError, subprocess.CalledProcessError):
+            return "unknown"
+        return answer.stdout.strip()
+
+    @property
     def places(self):
         """Return where everything is: {what: path}."""
         where = {"tables": "tables", "figures": "figures", "guide": "report"}
@@ -158,6 +169,11 @@ class Plan:
         """Return the record path that a job's wildcards mean."""
         return "{}/{}/{}/{}.json".format(wildcards.hardware, wildcards.framework, wildcards.network, wildcards.stem)
 
+    @staticmethod
+    def folder(path):
+        """Return the folder of an output, for commands that write several files into one."""
+        return str(Path(path).parent)
+
     def texts(self, wildcards):
         """Return the cell, the protocol and the block of a job, as JSON texts."""
         path = self.path(wildcards)
@@ -189,6 +205,11 @@ class Plan:
     def environments(self, name):
         """Return a path below the folder of environments, as text."""
         return str(Path(self.config["environments"], name))
+
+    @property
+    def sources(self):
+        """Return the files that derive results from records: an edit there makes results again, never records."""
+        return sorted(catalogue.relative(path) for path in (catalogue.WORKFLOW / "host" / "results").glob("*.py"))
 
     @property
     def config_text(self):
