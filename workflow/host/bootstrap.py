@@ -37,7 +37,9 @@ def main(lock_name):
     run([str(python), "-m", "pip", "install", "--quiet", "--disable-pip-version-check", pinned])
     uv = [str(VENV / "bin" / "uv"), "pip", "install", "--quiet", "--compile-bytecode"]
     uv += ["--python", str(python), "-r", str(lock)]
-    run(uv, env=dict(os.environ, UV_CACHE_DIR=str(ROOT / ".environments" / "cache")))
+    # the system's certificates, as pip does: a site's own authority is known there and not to uv
+    defaults = {"UV_SYSTEM_CERTS": "1", "UV_CACHE_DIR": str(ROOT / ".environments" / "cache")}
+    run(uv, env=dict(defaults, **os.environ))
     stamp.write_text(digest)
     say("host environment ready after {:.0f} s".format(time.monotonic() - start))
     return 0
