@@ -78,9 +78,9 @@ def build(framework, accelerator, prefix, config, log):
             "config/config.yaml: install one, or name one there (missing interpreter)".format(wanted["python"])
         )
     uv = shutil.which("uv", path=os.path.dirname(sys.executable)) or shutil.which("uv")
-    environment = dict(
-        os.environ, UV_CACHE_DIR=str(Path(config["environments"]).resolve() / "cache"), UV_NO_PROGRESS="1"
-    )
+    cache = str(Path(config["environments"]).resolve() / "cache")
+    environment = dict(os.environ, UV_CACHE_DIR=cache, UV_NO_PROGRESS="1")
+    environment.setdefault("UV_SYSTEM_CERTS", "1")  # as pip does: a site's own authority is known there and not to uv
     if find_links():
         environment["UV_FIND_LINKS"] = ",".join(find_links())
     offline = ["--offline"] if config["offline"] else []
