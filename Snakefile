@@ -9,6 +9,7 @@ import os
 import sys
 
 from snakemake.exceptions import WorkflowError
+from snakemake.logging import logger
 from snakemake.utils import min_version
 
 min_version("9.0")
@@ -29,6 +30,9 @@ except catalogue.Mistake as error:
 
 HOST = f"env PYTHONPATH={workflow.basedir}/workflow {sys.executable} -m"  # modules of the host zone, by its own Python
 SHOW = "sh -c 'cat \"$0\" >&2; exit 1'"  # print a log and fail: the reason stands where the user looks
+
+for handler in logger.handlers:
+    handler.addFilter(flow.without_chatter)
 
 if workflow.is_main_process:
     print(plan.summary(), file=sys.stderr)

@@ -79,6 +79,17 @@ def test_a_recorded_cell_is_never_run_again(finished, arguments):
     assert files(finished) == before
 
 
+def test_a_missing_cell_runs_though_its_environment_is_to_be_built_again(finished):
+    victim = sorted(files(finished))[0]
+    others = {path: made for path, made in files(finished).items() if path != victim}
+    victim.unlink()
+    environment = finished / "envs/cpu/reference.yaml"
+    environment.write_text("# a comment\n" + environment.read_text())
+    status, printed = checkout.snakemake(finished, "--config", "study=tiny")
+    assert status == 0 and "cell 1 of 1: " in printed and victim.exists(), printed
+    assert {path: made for path, made in files(finished).items() if path != victim} == others
+
+
 def test_nothing_is_done_twice(finished):
     before = {path: path.stat().st_mtime_ns for path in (finished / "results").rglob("*.*") if path.is_file()}
     status, printed = checkout.snakemake(finished, "--config", "study=tiny")
@@ -130,7 +141,8 @@ def test_a_wrong_command_line_is_answered_before_anything_runs(finished, case):
 
 def test_killing_snakemake_at_any_moment_loses_nothing(folder):
     generator = random.Random(7)
-    checkout.snakemake(folder, "--config", "study=tiny", "--until", "environments")
+    status, printed = checkout.snakemake(folder, "--config", "study=tiny", "--until", "environments")
+    assert status == 0 and "0 of 6 cells are recorded" in printed, printed
     for _ in range(KILLS):
         before = files(folder)
         process = subprocess.Popen(

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as some
 
-from host.graph import build
+from host.graph.build import Builder
 from host.graph.ops import OPS as HOST_OPS
 from worker.reference import OPS, perturbation
 from worker.reference.network import Context
@@ -47,7 +47,7 @@ def differences(function, array):
 
 def check_gradients(define, shape, batch=2, training=True, seed=0, targets=None):
     """Compare an op's backward with central differences of sum(weight * output), for random weights of the output."""
-    g = build.Builder()
+    g = Builder()
     define(g, g.input(shape))
     entry = g.ops[-1]
     generator = numpy.random.RandomState(seed)
@@ -140,7 +140,7 @@ def test_windows_of_any_geometry_have_right_shapes_and_gradients(data):
 
 
 def forward(define, x, tensors=None, **options):
-    g = build.Builder()
+    g = Builder()
     define(g, g.input(x.shape[1:]))
     entry = g.ops[-1]
     return OPS[entry["op"]]([x], entry["attributes"], tensors or {}, context(**options))

@@ -7,8 +7,8 @@ Needs the environments; makes results/records/<hardware>/<framework>/<network>/<
 rule measure:
     """Run one cell in its framework's own environment; a failed cell gives a record too."""
     input:
-        environment=lambda wildcards: ancient(plan.environment_of(wildcards)),
-        environments=ancient(plan.environments("ready")),
+        environment=lambda wildcards: plan.environment_of(wildcards),
+        environments=plan.environments("ready"),
     output:
         update(plan.output("records/{hardware}/{framework}/{network}/{stem}.json")),
     log:

@@ -101,3 +101,11 @@ def list_records(folder):
 def is_dry_run(arguments):
     """Return whether this command line of Snakemake's asks for a dry run: it is not told before the rules are read."""
     return any(re.fullmatch(r"--dry-?run|-[a-mo-zA-Z]*n[a-zA-Z]*", argument) for argument in arguments[1:])
+
+
+def without_chatter(record):
+    """Return whether a record of Snakemake's logger is for a reader: a filter for its handlers.
+
+    Two of its lines come with every cell, say nothing, and cannot be turned off without turning errors off.
+    """
+    return not re.match(r"Select jobs to execute|Execute \d+ jobs", str(record.msg))

@@ -150,17 +150,12 @@ class Plan:
 
     def closing(self):
         """Return what the terminal says last: how the cells ended and where everything is."""
-        lines = ["study {} is complete: {}".format(self.study.name, self.endings())]
+        recorded = sum((self.records / path).exists() for path in self.reachable)
+        index = Path(self.output("tables", self.study.name, "index.parquet"))
+        if recorded < len(self.reachable) or not index.exists():  # only a part of it was asked for
+            return "study {}: {} of {} cells are recorded".format(self.study.name, recorded, len(self.reachable))
+        lines = ["study {} is complete: {}".format(self.study.name, endings(index))]
         return "\n".join(lines + ["  {:<8} {}/".format(*item) for item in self.places.items()])
-
-    def endings(self):
-        """Return how many cells ended how, by the index that collecting wrote: `40 ok, 2 failed`."""
-        import pandas  # takes half a second: not at every start
-
-        index = pandas.read_parquet(self.output("tables", self.study.name, "index.parquet"), columns=["status"])
-        counts = index["status"].value_counts()
-        text = ", ".join("{} {}".format(count, status.replace("_", " ")) for status, count in counts.items())
-        return text if set(counts.index) == {"ok"} else text + " (the guide says why)"
 
     # What the rules ask, by wildcards.
 
@@ -231,3 +226,12 @@ class Plan:
         """Return whether Snakemake builds and activates the environments itself (--sdm conda)."""
         settings = workflow.deployment_settings
         return settings is not None and "conda" in {str(method).lower() for method in settings.deployment_method}
+
+
+def endings(index):
+    """Return how many cells ended how, by the index that collecting wrote: `40 ok, 2 failed`."""
+    import pandas  # takes half a second: not at every start
+
+    counts = pandas.read_parquet(index, columns=["status"])["status"].value_counts()
+    text = ", ".join("{} {}".format(count, status.replace("_", " ")) for status, count in counts.items())
+    return text if set(counts.index) == {"ok"} else text + " (the guide says why)"
