@@ -6,6 +6,7 @@ snakemake --config study=smoke   another study
 """
 
 import os
+import shlex
 import sys
 
 from snakemake.exceptions import WorkflowError
@@ -28,7 +29,10 @@ try:
 except catalogue.Mistake as error:
     raise WorkflowError(str(error)) from None
 
-HOST = f"env PYTHONPATH={workflow.basedir}/workflow {sys.executable} -m"  # modules of the host zone, by its own Python
+# Modules of the host zone, run by its own Python.
+HOST = shlex.join(
+    ["env", f"PYTHONPATH={workflow.basedir}/workflow", sys.executable, "-m"]
+)
 SHOW = "sh -c 'cat \"$0\" >&2; exit 1'"  # print a log and fail: the reason stands where the user looks
 
 for handler in logger.handlers:

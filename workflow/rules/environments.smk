@@ -19,7 +19,7 @@ rule environment:
         activated="--activated" if plan.activated(workflow) else "",
     shell:
         "{params.host} host.environments --framework {wildcards.framework} --accelerator {wildcards.accelerator}"
-        " --status {output} --config {params.config:q} --log {log} {params.activated}"
+        " --status {output:q} --config {params.config:q} --log {log:q} {params.activated}"
 
 
 rule environments:

@@ -32,6 +32,6 @@ rule measure:
         activated="--activated" if plan.activated(workflow) else "",
     shell:
         "exec {params.host} host.measure --cell {params.cell:q} --protocol {params.protocol:q} --block {params.block:q}"
-        " --study {params.study} --environment {input.environment} {params.activated} --record {output}"
-        " --accelerator {params.accelerator} --cache {params.cache} --started-by {params.started_by}"
-        " --progress {params.progress} --log {log}"
+        " --study {params.study} --environment {input.environment:q} {params.activated} --record {output:q}"
+        " --accelerator {params.accelerator} --cache {params.cache:q} --started-by {params.started_by}"
+        " --progress {params.progress} --log {log:q}"

@@ -24,9 +24,9 @@ rule collect:
         folders=lambda wildcards: plan.record_folders,
         out=lambda wildcards, output: plan.folder(output[0]),
     shell:
-        "({params.host} host.planning.expected --config {params.config:q} --out {output.expected} && "
-        "{params.host} host.results.collect --study {params.study} --records {params.folders}"
-        " --cells {output.expected} --out {params.out}) > {log} 2>&1 || {params.show} {log}"
+        "({params.host} host.planning.expected --config {params.config:q} --out {output.expected:q} && "
+        "{params.host} host.results.collect --study {params.study} --records {params.folders:q}"
+        " --cells {output.expected:q} --out {params.out:q}) > {log:q} 2>&1 || {params.show} {log:q}"
 
 
 rule table:
@@ -51,7 +51,8 @@ rule table:
         show=SHOW,
         out=lambda wildcards, output: plan.folder(output[0]),
     shell:
-        "{params.host} host.results.tables --name {wildcards.table} --cells {input.cells} --out {params.out} > {log} 2>&1 || {params.show} {log}"
+        "{params.host} host.results.tables --name {wildcards.table} --cells {input.cells:q} --out {params.out:q}"
+        " > {log:q} 2>&1 || {params.show} {log:q}"
 
 
 rule figure:
@@ -80,8 +81,8 @@ rule figure:
         out=lambda wildcards, output: plan.folder(output[0]),
         commit=plan.commit,
     shell:
-        "{params.host} host.results.figures --name {wildcards.figure} --records {input.records} --cells {input.cells}"
-        " --out {params.out} --commit {params.commit:q} > {log} 2>&1 || {params.show} {log}"
+        "{params.host} host.results.figures --name {wildcards.figure} --records {input.records:q} --cells {input.cells:q}"
+        " --out {params.out:q} --commit {params.commit:q} > {log:q} 2>&1 || {params.show} {log:q}"
 
 
 rule guide:
@@ -97,10 +98,10 @@ rule guide:
         show=SHOW,
         study=plan.study.name,
         out=lambda wildcards, output: plan.folder(output[0]),
-        places=plan.places_text,
+        places=plan.places_options,
     shell:
-        "{params.host} host.results.guide --study {params.study} --cells {input} --out {params.out} {params.places}"
-        " > {log} 2>&1 || {params.show} {log}"
+        "{params.host} host.results.guide --study {params.study} --cells {input:q} --out {params.out:q} {params.places:q}"
+        " > {log:q} 2>&1 || {params.show} {log:q}"
 
 
 rule report:

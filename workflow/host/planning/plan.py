@@ -144,9 +144,9 @@ class Plan:
         }
 
     @property
-    def places_text(self):
-        """Return the places as options of the guide's command."""
-        return " ".join("--place {}={}".format(*item) for item in self.places.items())
+    def places_options(self):
+        """Return the places as options of the guide's command, a list of words."""
+        return [word for item in self.places.items() for word in ("--place", "{}={}".format(*item))]
 
     def closing(self):
         """Return what the terminal says last: how the cells ended and where everything is."""
@@ -213,8 +213,8 @@ class Plan:
 
     @property
     def record_folders(self):
-        """Return the folders that records are read from, as one text: this checkout's first, then other sites'."""
-        return " ".join(str(folder) for folder in [self.records, *self.imported])
+        """Return the folders that records are read from: this checkout's first, then other sites'."""
+        return [str(folder) for folder in [self.records, *self.imported]]
 
     @property
     def environment_config(self):
