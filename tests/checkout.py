@@ -34,18 +34,28 @@ def command(*arguments):
     return [str(BIN / "snakemake"), *arguments]
 
 
-def snakemake(folder, *arguments, timeout=300):
-    """Run Snakemake in a copy; return (exit status, everything that it printed)."""
-    answer = subprocess.run(
-        command(*arguments),
+def call(words, folder, timeout=300, **variables):
+    """Run a command in a copy; return its finished process, everything that it printed in stdout."""
+    return subprocess.run(
+        words,
         cwd=folder,
-        env=environment(),
+        env={**environment(), **variables},
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
         text=True,
         timeout=timeout,
         check=False,
     )
+
+
+def run(words, folder, **variables):
+    """Run a command in a copy; return everything that it printed."""
+    return call(words, folder, **variables).stdout
+
+
+def snakemake(folder, *arguments):
+    """Run Snakemake in a copy; return (exit status, everything that it printed)."""
+    answer = call(command(*arguments), folder)
     return answer.returncode, answer.stdout
 
 
