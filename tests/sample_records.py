@@ -41,6 +41,7 @@ PROTOCOL = {
     "exploratory": True,
 }
 VERSIONS = {"torch": "2.13.0", "tensorflow": "2.21.0", "mxnet": "1.9.1"}
+STARTUP = {"spawn": 0.1, "import": 1.0, "build": 0.1, "compile": None, "feed": 0.01}  # seconds
 
 
 def cell(framework="torch", network="mlp", mode="train", repeat=1, **changes):
@@ -81,6 +82,7 @@ def record(of, status="ok", reason=None, seconds=0.01, steps=120, checks=None, *
         "status_detail": dict.fromkeys(("phase", "exit_code", "signal", "exception", "output_tail")),
         "block": {"seed": 1, "repeat": of["repeat"], "position": 1, "size": 6, "invocation": "sample"},
         "fingerprint": fingerprint(of),
+        "seed": 1000 + of["repeat"],
         "weights_sha256": "0" * 64,
         "graph_sha256": "1" * 64,
         "parameter_count": 1000,
@@ -89,7 +91,7 @@ def record(of, status="ok", reason=None, seconds=0.01, steps=120, checks=None, *
         "warmup_steps": 10,
         "block_ns": [[50, int(50 * own * 1e9)]],
         "losses": [[0, 2.3], [steps - 1, 0.4]],
-        "startup_seconds": {"spawn": 0.1, "import": 1.0, "build": 0.1, "feed": 0.01, "first_step": times[0] * 1e-9},
+        "startup_seconds": dict(STARTUP, first_step=times[0] * 1e-9),
         "phases_ns": None,
         "cpu": {
             "user_seconds": 0.98 * own * steps,

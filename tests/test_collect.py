@@ -251,9 +251,10 @@ def test_one_failing_gate_record_outweighs_one_that_passes(tmp_path):
     assert verdict(tmp_path, gate(), failing)[0] == NOT_EQUIVALENT
 
 
-@pytest.mark.parametrize("axis", ["framework", "network", "execution", "precision", "hardware"])
+@pytest.mark.parametrize("axis", ["framework", "network", "execution", "precision", "hardware", "devices", "threads"])
 def test_gate_of_another_cell_says_nothing(tmp_path, axis):
     other = {"framework": "jax", "network": "lenet5", "execution": "compiled", "precision": "tf32", "hardware": "x-1c"}
+    other |= {"devices": 2, "threads": 8}
     found, reason = verdict(tmp_path, gate(**{axis: other[axis]}))
     assert (found, reason) == (UNVERIFIED, "the study has no gate cell for it")
 
@@ -303,6 +304,20 @@ def test_record_of_other_sources_than_the_present_is_stale(tmp_path):
     found, cells = run(tmp_path / "b", [made], fingerprint=present | {"worker": "f" * 64})
     assert found["stale"].iloc[0] and cells["stale"].iloc[0] and "stale 1 of 1" in cells["flags"].iloc[0]
     assert not run(tmp_path / "c", [made])[1]["stale"].iloc[0], "without the present sources nothing is stale"
+
+
+def test_record_of_other_lengths_than_the_studys_is_stale(tmp_path):
+    made = samples.record(samples.cell())
+    assert not run(tmp_path / "a", [made], protocol=made["protocol"])[1]["stale"].iloc[0]
+    found, _ = run(tmp_path / "b", [made], protocol=made["protocol"] | {"min_steps": 51})
+    assert found["stale"].iloc[0]
+
+
+def test_gate_network_without_a_fit_start_verifies_nothing(tmp_path):
+    made = gate()
+    made["gate"]["start"] = {"tries": 60, "smallest_gap": 1e-9, "fit": False}
+    found, reason = verdict(tmp_path, made)
+    assert found == UNVERIFIED and "no start that is far enough from ties" in reason
 
 
 def test_columns_have_one_type_whatever_the_cells_did(study, tmp_path):

@@ -35,6 +35,8 @@ NUMPY = "  - python={}\n  - pip\n  - pip:\n      - numpy==2.4.6\n".format(HERE)
 UNBUILDABLE = {
     "missing interpreter": ("  - python=2.3\n", {}, ["needs Python 2.3", "missing interpreter", "config/config.yaml"]),
     "conda package": ("  - python={}\n  - cudatoolkit=10\n".format(HERE), {}, ["cudatoolkit=10", "--sdm conda"]),
+    "no python": ("  - pip\n", {}, ["reference.yaml: dependencies", "python=X.Y"]),
+    "no list": ("  - python: {{\n", {}, ["reference.yaml: not YAML"]),
     "no such version": (NUMPY.replace("2.4.6", "99.9"), {}, ["numpy==99.9"]),
     "no cache and no network": (NUMPY, {"offline": True}, ["network was disabled", "numpy"]),
 }

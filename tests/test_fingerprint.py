@@ -90,13 +90,19 @@ def test_a_comment_in_any_source_of_ours_changes_nothing(path):
 
 
 def test_what_only_gate_cells_run_makes_no_measured_cell_stale(tmp_path):
-    worker = make_worker(tmp_path)
+    (tmp_path / "worker").mkdir()
+    worker = make_worker(tmp_path / "worker")
     (worker / "reference").mkdir()
     for name in ("gate", "bundle", "reference/dense", "frameworks/reference"):
         (worker / (name + ".py")).write_text("value = 1\n")
-    before, gate = fingerprint.worker(worker), fingerprint.gate(worker)
+    (tmp_path / "host" / "gate").mkdir(parents=True)
+    (tmp_path / "host" / "gate" / "tolerance.py").write_text("CAP = 1e-3\n")
+    before, gate = fingerprint.worker(worker), fingerprint.gate(tmp_path)
     (worker / "reference" / "dense.py").write_text("value = 2\n")
-    assert fingerprint.worker(worker) == before and fingerprint.gate(worker) != gate
+    assert fingerprint.worker(worker) == before and fingerprint.gate(tmp_path) != gate
+    gate = fingerprint.gate(tmp_path)
+    (tmp_path / "host" / "gate" / "tolerance.py").write_text("CAP = 1e-2\n")
+    assert fingerprint.gate(tmp_path) != gate, "a changed tolerance makes gate cells stale"
 
 
 def test_a_measured_cell_has_four_parts_and_a_gate_cell_five():

@@ -86,7 +86,12 @@ def test_the_honest_record_is_whole(tmp_path, cache):
     _, record = cells.run("honest", tmp_path, cache, options=("--block", json.dumps(block), "--study", "quick"))
     known = {name for name, value in record.items() if value is None}
     assert known == {"reason", "phases_ns", "gate"}
-    assert set(record["why"]) == {"phases_ns", "gate", "fingerprint.environment"}  # a saboteur has no environment file
+    assert set(record["why"]) == {
+        "phases_ns",
+        "gate",
+        "fingerprint.environment",
+        "startup_seconds.compile",
+    }  # a saboteur has no environment file
     assert record["block"] == block and record["study"] == "quick"
     assert record["warmup_steps"] == 1 + cells.PROTOCOL["warmup_steps"]
     used = record["step_ns"][record["warmup_steps"] :]
@@ -166,6 +171,12 @@ def test_a_cell_that_cannot_run_here_says_why(changes, status, words, tmp_path, 
     assert (done.returncode, record["status"]) == (0, status)
     for word in words:
         assert word in record["reason"]
+
+
+def test_a_cell_of_another_machine_is_wrong_hardware_with_both_sides_named(tmp_path, cache):
+    done, record = cells.run("honest", tmp_path, cache, options=["--check-hardware"])
+    assert (done.returncode, record["status"]) == (0, "wrong_hardware")
+    assert "'test-2c'" in record["reason"] and "this machine is" in record["reason"] and record["step_ns"] is None
 
 
 def test_an_environment_that_could_not_be_built_makes_its_cells_unsupported(tmp_path):

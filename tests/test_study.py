@@ -68,6 +68,11 @@ BAD = {
     "batch is true": (put("batch", True), ["cells[0]: batch", "True", "must be a whole number, is bool"]),
     "batch is zero": (put("batch", 0), ["cells[0]: batch", "must be at least 1"]),
     "rate is text": (put("learning_rate", "fast"), ["learning_rate", "'fast'", "must be a number, is str"]),
+    "rate is not a number": (put("learning_rate", float("nan")), ["learning_rate", "nan", "finite"]),
+    "contradictory lengths": (
+        lambda c: c["protocol"].update(min_steps=9999),
+        ["protocol: min_steps", "9999", "max_steps"],
+    ),
     "empty axis": (put("framework", []), ["cells[0]: framework", "empty matrix"]),
     "no cells": (lambda c: c.update(cells=[]), ["cells", "[]", "empty matrix"]),
     "repeats is zero": (put("repeats", 0), ["cells: 0: repeats", "0", "at least 1"]),
@@ -112,8 +117,8 @@ def test_a_file_that_is_no_mapping_is_refused(write):
 
 def test_one_protocol_name_has_one_set_of_lengths(write):
     write(name="other")
-    with pytest.raises(Mistake, match="max_steps: 7: .*other.yaml calls its protocol 'short' too and has 2000"):
-        write(lambda content: content["protocol"].update(max_steps=7))
+    with pytest.raises(Mistake, match="max_steps: 777: .*other.yaml calls its protocol 'short' too and has 2000"):
+        write(lambda content: content["protocol"].update(max_steps=777))
 
 
 def test_the_quick_study_is_what_it_says():

@@ -18,7 +18,7 @@ from host.planning import flow
 def choose(plan, which):
     """Return [(record path, reason)] of the study's records that are to be set aside."""
     chosen = []
-    for path in sorted(plan.present):
+    for path in sorted(path for path in plan.present if (plan.records / path).exists()):  # not those of other sites
         cell = plan.cells[path]
         try:
             record = records.read(plan.records / path)

@@ -33,17 +33,24 @@ class Unbuildable(Exception):
 
 def specification(path):
     """Return {"python": "3.11", "pins": ["torch==2.13.0", ...], "conda": [other packages]} of an environment file."""
-    content = yaml.safe_load(path.read_text(encoding="utf-8"))
+    where = catalogue.relative(path)
+    try:
+        content = yaml.safe_load(path.read_text(encoding="utf-8"))
+        dependencies = content["dependencies"]
+    except yaml.YAMLError as error:
+        raise Mistake("{}: not YAML: {}".format(where, " ".join(str(error).split()))) from None
+    except (KeyError, TypeError):
+        raise Mistake("{}: dependencies: there is no such list.".format(where)) from None
     result = {"python": None, "pins": [], "conda": []}
-    for entry in content["dependencies"]:
+    for entry in dependencies if isinstance(dependencies, list) else []:
         if isinstance(entry, dict):
             result["pins"] += entry.get("pip", [])
-        elif re.match(r"python\s*=", entry):
+        elif re.match(r"python\s*=", str(entry)):
             result["python"] = re.sub(r"^python\s*=+\s*", "", entry)
         elif entry != "pip":
-            result["conda"].append(entry)
+            result["conda"].append(str(entry))
     if result["python"] is None:
-        raise Mistake("{}: dependencies: there is no `python=X.Y` entry.".format(catalogue.relative(path)))
+        raise Mistake("{}: dependencies: there is no `python=X.Y` entry.".format(where))
     return result
 
 
@@ -78,6 +85,8 @@ def build(framework, accelerator, prefix, config, log):
             "config/config.yaml: install one, or name one there (missing interpreter)".format(wanted["python"])
         )
     uv = shutil.which("uv", path=os.path.dirname(sys.executable)) or shutil.which("uv")
+    if uv is None:
+        raise Unbuildable("there is no `uv` beside {} or on PATH: run `make host`".format(sys.executable))
     cache = str(Path(config["environments"]).resolve() / "cache")
     environment = dict(os.environ, UV_CACHE_DIR=cache, UV_NO_PROGRESS="1")
     environment.setdefault("UV_SYSTEM_CERTS", "1")  # as pip does: a site's own authority is known there and not to uv
@@ -123,7 +132,10 @@ def make(framework, accelerator, status_path, config, activated, log):
     activated  Snakemake builds and activates the environments itself (--sdm conda): only say so
     returns    the status, also written to status_path
     """
-    digest = fingerprint.environment(framework, accelerator)
+    try:
+        digest = fingerprint.environment(framework, accelerator)
+    except (OSError, yaml.YAMLError):
+        digest = None  # building says what is wrong with the file
     before = read_status(status_path)
     deployment = "conda" if activated else "venv"
     if before and is_current(before, digest, deployment):
@@ -139,7 +151,7 @@ def make(framework, accelerator, status_path, config, activated, log):
             status.update(
                 prefix=str(prefix), pins=wanted["pins"], python=interpreters.version(prefix / "bin" / "python")
             )
-        except Unbuildable as error:
+        except (Unbuildable, Mistake, OSError) as error:
             status.update(status="failed", reason="the environment {} cannot be built: {}".format(framework, error))
     status["seconds"] = round(time.monotonic() - start, 2)
     write_status(status_path, status)

@@ -88,9 +88,10 @@ def gate_files(folder):
     return tasks | set((folder / "reference").rglob("*.py"))
 
 
-def gate(folder=catalogue.WORKFLOW / "worker"):
-    """Return the hash of what compares: the worker's gate files and the reference's adapter."""
-    return files([*gate_files(folder), folder / "frameworks" / "reference.py"], folder)
+def gate(folder=catalogue.WORKFLOW):
+    """Return the hash of what compares: the worker's gate files, the reference's adapter, the host's tolerances."""
+    worker_files = [*gate_files(folder / "worker"), folder / "worker" / "frameworks" / "reference.py"]
+    return files([*worker_files, *(folder / "host" / "gate").glob("*.py")], folder)
 
 
 def network(name):

@@ -3,6 +3,7 @@
 Every fact that cannot be found is None, with the reason under the same name in `why`.
 """
 
+import collections
 import math
 import os
 import platform
@@ -277,7 +278,12 @@ def worker_cores(threads):
     their siblings, cores are taken node by node.
     """
     granted = sorted(os.sched_getaffinity(0))
-    chosen = sorted(granted, key=lambda core: (sibling_rank(core), memory_node(core), core))[:threads]
+    room = collections.Counter(memory_node(core) for core in granted if sibling_rank(core) == 0)
+    small = {node for node, cores in room.items() if cores < threads}  # nodes that cannot hold the worker come last
+    chosen = sorted(
+        granted,
+        key=lambda core: (sibling_rank(core), memory_node(core) in small, memory_node(core), core),
+    )[:threads]
     return sorted(chosen), sorted(set(granted) - set(chosen))
 
 

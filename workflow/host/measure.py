@@ -18,7 +18,7 @@ os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # the runner's own NumPy mus
 
 from host import catalogue, records
 from host.catalogue import Mistake
-from host.planning import axes, study
+from host.planning import axes, hardware, study
 from host.runner.parents import Parents
 from host.runner.request import Interrupted, Request
 
@@ -130,6 +130,7 @@ def read_request(arguments, **replaced):
         "log": options.log,
         "memory_limit_bytes": options.memory_limit_bytes,
         "started_by": options.started_by,
+        "here": hardware.load().here if options.check_hardware else None,
     }
     if "environment" not in replaced:
         fields["environment"] = read_environment(environment_path)
@@ -187,6 +188,7 @@ def parser():
     made.add_argument("--cache", type=Path, help="folder for batches and gate bundles")
     made.add_argument("--memory-limit-bytes", type=int, help="limit of the worker's data, byte")
     made.add_argument("--started-by", type=int, metavar="PID", help="the Snakemake whose end ends this cell too")
+    made.add_argument("--check-hardware", action="store_true", help="refuse on a machine that the cell is not for")
     made.add_argument("--no-lock", action="store_true", help="do not wait for other cells on this machine")
     return made
 

@@ -33,5 +33,5 @@ rule measure:
     shell:
         "exec {params.host} host.measure --cell {params.cell:q} --protocol {params.protocol:q} --block {params.block:q}"
         " --study {params.study} --environment {input.environment:q} {params.activated} --record {output:q}"
-        " --accelerator {params.accelerator} --cache {params.cache:q} --started-by {params.started_by}"
+        " --check-hardware --accelerator {params.accelerator} --cache {params.cache:q} --started-by {params.started_by}"
         " --progress {params.progress} --log {log:q}"

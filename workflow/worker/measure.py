@@ -85,7 +85,7 @@ def build(job, channel, adapter_module, startup):
     channel.phase = "weights"
     with open(job["graph"], encoding="utf-8") as file:
         graph = json.load(file)
-    weights = starting_weights.load(job["arrays"]) if "arrays" in job else starting_weights.draw(graph, job["seed"])
+    weights = starting_weights.draw(graph, job["seed"])
     digest = starting_weights.sha256(weights)
     channel.phase = "build"
     optimizer = {

@@ -27,6 +27,8 @@ def expected(plan):
     entries = []
     for path, cell in plan.cells.items():
         entry = {"path": path, "cell": cell, "note": ""}
+        if cell["mode"] != "gate":
+            entry["protocol"] = plan.study.protocol
         if not plan.hardware.reachable(cell["hardware"]):
             entry["note"] = "{} is not reachable from this machine".format(cell["hardware"])
         if not plan.config["records"]:

@@ -104,7 +104,7 @@ def slug(found):
 def identity():
     """Return a hash that tells this machine from another of the same model, without naming it."""
     try:
-        text = Path("/etc/machine-id").read_text(encoding="ascii").strip()
+        text = Path("/etc/machine-id").read_text(encoding="ascii").strip() or os.uname().nodename
     except OSError:
         text = os.uname().nodename
     return hashlib.sha256(("levelfield " + text).encode()).hexdigest()[:16]

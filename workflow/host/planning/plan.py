@@ -14,6 +14,7 @@ from host.planning import hardware, study
 
 GATE_PRIORITY = 2_000_000  # gate cells come before measured ones; both count down from here in their order
 MEASURE_PRIORITY = 1_000_000
+GATE_SECONDS = 1500  # the longest that a gate cell and the making of its bundle may take
 
 
 @dataclass
@@ -36,10 +37,12 @@ class Plan:
 
         list_records  function of a folder that returns the relative paths of the records in it
         """
-        self.present = set(list_records(self.records)) & set(self.cells)
         away = set(self.cells) - set(self.reachable)
-        for folder in self.imported:
-            self.present |= set(list_records(folder)) & away
+        self.places_of = {}  # {record path: folder that has it}
+        for folder in reversed(self.imported):
+            self.places_of.update(dict.fromkeys(set(list_records(folder)) & away, folder))
+        self.places_of.update(dict.fromkeys(set(list_records(self.records)) & set(self.cells), self.records))
+        self.present = set(self.places_of)
         self.turns = {path: number for number, path in enumerate(self.missing, 1)}
 
     @property
@@ -55,9 +58,8 @@ class Plan:
     @property
     def files(self):
         """Return the record files that tables are made of, as paths: what exists, and what this call will add."""
-        folders = [self.records, *self.imported]
-        found = {path: next((f / path for f in folders if (f / path).exists()), None) for path in self.present}
-        return [str(found.get(path) or self.records / path) for path in self.cells if path not in self.elsewhere]
+        elsewhere = set(self.elsewhere)
+        return [str(self.places_of.get(path, self.records) / path) for path in self.cells if path not in elsewhere]
 
     def output(self, *parts):
         """Return a path below the results folder, as text."""
@@ -89,8 +91,14 @@ class Plan:
         return "{}/{}/{:.0f}".format(self.turns.get(path, 0), len(self.turns), self.started)
 
     def minutes(self, path):
-        """Return the cell's longest run time in minutes, its deadline and one minute on top."""
-        return int(self.study.protocol["deadline_seconds"] // 60) + 2
+        """Return the cell's longest run time in minutes: its deadline, rounded up, and two minutes for the rest."""
+        gate = self.cells[path]["mode"] == "gate"
+        seconds = (
+            max(GATE_SECONDS, self.study.protocol["deadline_seconds"])
+            if gate
+            else self.study.protocol["deadline_seconds"]
+        )
+        return -int(-seconds // 60) + 2
 
     def frameworks(self):
         """Return the (accelerator, framework) pairs that reachable cells need."""

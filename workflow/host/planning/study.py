@@ -6,6 +6,7 @@ wants. Everything wrong with it is a `Mistake` naming file, key, value and what 
 
 import itertools
 import json
+import math
 from dataclasses import dataclass
 
 import jsonschema
@@ -15,6 +16,7 @@ from host import catalogue
 from host.catalogue import Mistake, mistake
 from host.planning import axes
 
+INCREASING = (("min_steps", "max_steps"), ("min_seconds", "max_seconds"), ("max_seconds", "deadline_seconds"))
 GATE_BATCH = 16  # samples in a gate batch; docs/gate.md
 
 
@@ -113,6 +115,17 @@ def check_protocol(protocol, path):
     """Raise a Mistake if another study gives the same protocol name other lengths: records would be mixed up."""
     if protocol["name"] == axes.GATE_PROTOCOL:
         raise Mistake("{}: protocol: name: 'gate' is taken by gate cells.".format(catalogue.relative(path)))
+    for shorter, longer in (
+        ("min_steps", "max_steps"),
+        ("min_seconds", "max_seconds"),
+        ("max_seconds", "deadline_seconds"),
+    ):
+        if not protocol[shorter] <= protocol[longer] < math.inf:
+            raise Mistake(
+                "{}: protocol: {}: {!r}: must be at most {}, which is {!r}.".format(
+                    catalogue.relative(path), shorter, protocol[shorter], longer, protocol[longer]
+                )
+            )
     for other in sorted(path.parent.glob("*.yaml")):
         if other == path:
             continue
@@ -167,6 +180,8 @@ def axis_value(axis, value, where):
     if type(value) is not axis.type:
         kind = {str: "text", int: "a whole number", float: "a number"}[axis.type]
         raise Mistake("{}: {!r}: must be {}, is {}.".format(where, value, kind, type(value).__name__))
+    if axis.type is float and not math.isfinite(value):
+        raise Mistake("{}: {!r}: must be a finite number.".format(where, value))
     if axis.choices and value not in axis.choices:
         raise mistake(where, value, "is not a value of this axis", axis.choices)
     if axis.minimum is not None and value < axis.minimum:

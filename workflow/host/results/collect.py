@@ -2,8 +2,8 @@
 
     python -m host.results.collect --study NAME --records DIR [DIR ...] --out DIR [--cells CELLS.json]
 
-CELLS.json is a list of {path, cell, note[, fingerprint]}: what the study expects, paths below a records folder, the
-first folder that has the file wins. A `fingerprint` is that of the present sources; a record with another one is stale.
+CELLS.json is a list of {path, cell, note[, fingerprint, protocol]}: what the study expects, paths below a records folder, the
+first folder that has the file wins. A `fingerprint` is that of the present sources, `protocol` the study's; a record with others is stale.
 Without --cells every JSON file below the folders counts as expected (drawing from records alone).
 """
 
@@ -70,6 +70,7 @@ def read_entry(entry, folders):
         return row, None
     fill_from_record(row, record)
     row["stale"] = is_stale(record.get("fingerprint") or {}, entry.get("fingerprint"))
+    row["stale"] |= entry.get("protocol") not in (None, record["protocol"])  # the study has other lengths now
     return row, record
 
 

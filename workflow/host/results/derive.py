@@ -131,8 +131,7 @@ def times(record):
     start = start if start < len(steps) else floor
     used = steps[start:]
     step_seconds = float(np.median(used))
-    blocks = [nanoseconds * SECONDS / count for count, nanoseconds in record.get("block_ns") or [] if count]
-    block_step_seconds = float(np.median(blocks)) if blocks else np.nan
+    block_step_seconds = block_time(record)
     resolvable = is_resolvable(step_seconds, record.get("timer") or {})
     return {
         "step_seconds": step_seconds,
@@ -149,6 +148,12 @@ def times(record):
         "warmup_class": steady.kind,
         "cores_busy": cores_busy(record),
     }
+
+
+def block_time(record):
+    """Return the time of a step in the block pass: of the last block, the one that reached the protocol's length."""
+    blocks = [block for block in record.get("block_ns") or [] if block[0]]
+    return blocks[-1][1] * SECONDS / blocks[-1][0] if blocks else np.nan
 
 
 def found_flags(record, row):

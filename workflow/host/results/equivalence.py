@@ -11,7 +11,7 @@ import math
 
 from host.results.words import EQUIVALENT, NOT_EQUIVALENT, UNVERIFIED, listed, readable
 
-SAME_AXES = ("framework", "network", "execution", "precision", "hardware")
+SAME_AXES = ("framework", "network", "execution", "precision", "hardware", "devices", "threads")
 SAME_SOURCES = ("adapter", "worker", "network", "environment")
 
 
@@ -42,6 +42,8 @@ def verdict(cell, fingerprint, gates):
     checks = [check for record in same for check in record["gate"].get("checks") or []]
     if not checks:
         return UNVERIFIED, "its gate cell compared nothing"
+    if any(not (record["gate"].get("start") or {}).get("fit", True) for record in same):
+        return UNVERIFIED, "its gate network has no start that is far enough from ties: change the network's gate size"
     worst = max(checks, key=excess)
     if excess(worst) <= 1:
         return EQUIVALENT, ""

@@ -82,9 +82,10 @@ def sentence(cell):
             100 * cell["interval_level"],
             repeats,
         )
-    text = "{}: {} ms a step ({}), {} samples a second by the {} pass".format(
-        who, digits(1e3 * cell["step_seconds"]), band, digits(cell["samples_per_second"]), cell["estimator"]
-    )
+    text = "{}: {} ms a step ({})".format(who, digits(1e3 * cell["step_seconds"]), band)
+    if cell["estimator"] == "block":
+        text += ", {} ms in blocks without waiting for each".format(digits(1e3 * cell["block_step_seconds"]))
+    text += ": {} samples a second".format(digits(cell["samples_per_second"]))
     if cell["equivalence"] != EQUIVALENT:
         text += "; **{}**".format(cell["equivalence"])
     return text + "."

@@ -17,7 +17,6 @@ SALT = 15093
 
 MILLIMETRE = 1 / 25.4  # in inches
 SINGLE_COLUMN, DOUBLE_COLUMN = 88 * MILLIMETRE, 180 * MILLIMETRE  # widths of a journal's column and page
-PAGE_HEIGHT = 240 * MILLIMETRE
 
 PARAMETERS = {
     "font.family": "DejaVu Sans",  # ships with matplotlib: the same everywhere

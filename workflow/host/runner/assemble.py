@@ -7,10 +7,11 @@ import shlex
 from pathlib import Path
 
 from host import catalogue, fingerprint, machine, records
+from host.planning import axes
 from host.runner import command
 
 MEASURED = ("timer", "step_ns", "warmup_steps", "block_ns", "losses", "startup_seconds", "cpu", "gc_collections")
-STARTUP = ("spawn", "import", "build", "feed", "first_step")
+STARTUP = ("spawn", "import", "build", "compile", "feed", "first_step")
 HASHES = {"adapter": "adapter", "worker": "worker", "network": "network", "environment": "environment file"}
 
 
@@ -44,6 +45,7 @@ def record(request, status, reason, started, seen):
         "status_detail": detail(status, seen),
         "block": request.block,
         "fingerprint": fingerprints(request, why),
+        "seed": seen["prepared"].seed if "prepared" in seen else None,
         "weights_sha256": built.get("weights_sha256"),
         "graph_sha256": seen["prepared"].graph_sha256 if "prepared" in seen else None,
         "parameter_count": built.get("parameter_count"),
@@ -111,8 +113,9 @@ def startup(messages, seen, why):
     if "first_step" in messages:
         found["first_step"] = messages["first_step"]["ns"] / 1e9
     found.update({name: value for name, value in result.get("startup_seconds", {}).items() if name in STARTUP})
+    why["startup_seconds.compile"] = "the adapters do not compile in a step of its own: the first step holds it"
     for name in STARTUP:
-        if found[name] is None:
+        if found[name] is None and name != "compile":
             why["startup_seconds." + name] = "the worker did not say"
     return found
 
@@ -165,18 +168,22 @@ def repeat_command(request):
         request.accelerator, request.cell["framework"]
     )
     words += ["--environment", relative(status)]
+    if request.here is not None:
+        words.append("--check-hardware")
     if request.accelerator != "cpu":
         words += ["--accelerator", request.accelerator]
     if request.memory_limit_bytes:
         words += ["--memory-limit-bytes", str(request.memory_limit_bytes)]
-    words += ["--record", "results/again/" + request.record.name]
+    words += ["--record", "results/again/" + axes.record_path(request.cell)]
     return "PYTHONPATH=workflow " + shlex.join(words)
 
 
 def relative(path):
-    """Return a path below the checkout's root as seen from there, any other by its name alone."""
+    """Return a path below the checkout's root as seen from there; of any other, where its like is by default."""
     path = Path(os.path.abspath(path))
-    return str(path.relative_to(catalogue.ROOT)) if path.is_relative_to(catalogue.ROOT) else path.name
+    if path.is_relative_to(catalogue.ROOT):
+        return str(path.relative_to(catalogue.ROOT))
+    return "/".join([".environments", *path.parts[-2:]])
 
 
 def private_paths(seen):

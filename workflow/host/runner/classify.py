@@ -16,7 +16,6 @@ PHASES = {
     "blocks": "the block pass",
     "end": "its end",
 }
-FEWEST_NUMBERS = 40  # characters of a loss; a reason stays short
 
 
 def conclude(conversation, ending, request, oom_kills):

@@ -32,5 +32,6 @@ def judge(made, messages, scratch):
         "graph_sha256": graph.sha256(made.graph),
         "forms": made.settings["forms"],
         "checks": compare.compare(made.graph, messages["built"], found, made),
-        "notes": [],
+        "start": {name: made.facts[name] for name in ("tries", "smallest_gap", "fit")},
+        "settings": {name: value for name, value in made.settings.items() if name not in ("seed", "forms")},
     }

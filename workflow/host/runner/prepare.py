@@ -19,6 +19,7 @@ class Prepared:
 
     prefix: str
     job: Path
+    seed: int
     graph_sha256: str
     weights_sha256: str
     pins: dict  # python, pins: what the worker must find
@@ -29,6 +30,11 @@ def check(request):
     status = request.environment
     if status["status"] != "ready":
         raise Refused("unsupported", status["reason"] or "its environment could not be built, without a reason")
+    if request.here is not None and request.here != request.cell["hardware"]:
+        reason = "the cell is for the hardware {!r}, this machine is {!r}".format(
+            request.cell["hardware"], request.here
+        )
+        raise Refused("wrong_hardware", reason)
     granted = machine.cores_granted()
     if request.cell["threads"] > granted:
         raise Refused(
@@ -75,7 +81,14 @@ def prepare(request, scratch, bundle=None):
     pins = {"python": None, "pins": []}
     if request.environment_file.exists():
         pins = environments.specification(request.environment_file)
-    return Prepared(prefix_of(request), scratch / "job.json", graph.sha256(lowered), weights.sha256(start), pins)
+    return Prepared(
+        prefix=prefix_of(request),
+        job=scratch / "job.json",
+        seed=seed if bundle is None else bundle.facts["seed"],
+        graph_sha256=graph.sha256(lowered),
+        weights_sha256=weights.sha256(start),
+        pins=pins,
+    )
 
 
 def cut_batches(request, lowered, seed):

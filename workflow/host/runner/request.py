@@ -1,12 +1,11 @@
 """What one call of the runner is asked for, with every place that tests may set otherwise."""
 
-import tempfile
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from host import catalogue
 
-LOCK = Path(tempfile.gettempdir()) / "levelfield-measure.lock"
+LOCK = Path("/tmp/levelfield-measure.lock")  # one place for all, whatever TMPDIR says
 
 
 @dataclass
@@ -19,6 +18,7 @@ class Request:
     environment: dict  # status of the framework's environment: status, reason, prefix, deployment
     environment_path: str | None = None  # the status file, for the command that repeats the cell
     accelerator: str = "cpu"
+    here: str | None = None  # the hardware key of this machine; None: not to be checked
     study: str | None = None
     block: dict | None = None
     progress: str | None = None

@@ -33,7 +33,6 @@ class Ending:
     seconds: float = 0.0
     phase: str = "import"
     tail: str = ""
-    output_bytes: int = 0
 
 
 class Output:
@@ -174,7 +173,6 @@ class Watch:
             ending.phase = self.conversation.phase
         ending.seconds = time.monotonic() - self.worker.start_ns / 1e9
         ending.tail = self.output.tail.decode("utf-8", errors="replace")
-        ending.output_bytes = self.output.total
         return ending
 
 
