@@ -9,7 +9,6 @@ import os
 import shlex
 import sys
 
-from snakemake.exceptions import WorkflowError
 from snakemake.logging import logger
 from snakemake.utils import min_version
 
@@ -27,7 +26,7 @@ from host.planning import flow, hardware
 try:
     plan = flow.plan(config)
 except catalogue.Mistake as error:
-    raise WorkflowError(str(error)) from None
+    sys.exit(str(error))
 
 # Modules of the host zone, run by its own Python.
 HOST = shlex.join(

@@ -7,7 +7,9 @@ import jsonschema
 import pytest
 
 from checkout import ROOT
+from host import catalogue
 from host.gate import tolerance
+from host.planning import axes, hardware, study
 
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
 EXAMPLE = re.compile(r"<!-- schema: (\w+) -->\n```json\n(.*?)\n```\n", re.DOTALL)
@@ -45,6 +47,19 @@ def test_links_and_named_files_exist(page):
 
 
 NOT_IN_GIT = {"envs/cpu/torch-2.12.yaml", "config/here.yaml"}  # what a user would add, what a run writes
+
+
+def test_the_page_on_studies_has_every_axis_and_its_example_loads(tmp_path, monkeypatch):
+    text = (ROOT / "docs" / "studies.md").read_text()
+    listed = re.findall(r"^\| (\w+) \| .* \| (.*) \|$", text, re.MULTILINE)
+    assert {name for name, _ in listed} - {"axis", "repeats"} == set(axes.BY_NAME)
+    for name, default in listed:
+        if name in axes.BY_NAME and axes.BY_NAME[name].default not in (axes.REQUIRED, axes.DECLARED):
+            assert default == axes.format_value(axes.BY_NAME[name].default), name
+    example = re.search(r"```yaml\n(.*?)```", text, re.DOTALL).group(1)
+    monkeypatch.setitem(catalogue.FOLDERS, "study", (tmp_path, ".yaml"))
+    (tmp_path / "example.yaml").write_text(example)
+    assert len(study.load("example", hardware.Hardware({}, "here-1c", True)).cells) == 16
 
 
 def test_the_gates_page_has_the_codes_numbers():

@@ -27,7 +27,7 @@ def change(**parts):
     [
         (change(accelerator="cuad"), ["node: accelerator", "'cuad'", "envs/cuad"]),
         (change(find={"cpu_modle": "x"}), ["node: find", "'cpu_modle'", "Did you mean 'cpu_model'?"]),
-        (change(find={"cores": "two"}), ["node: find: cores", "'two'", "integer"]),
+        (change(find={"cores": "two"}), ["node: find: cores", "'two'", "a whole number"]),
         (change(find={}), ["node: find"]),
         (change(find={"cpu_model": "("}), ["node: find: cpu_model", "not a regular expression"]),
         (change(colour="red"), ["node", "'colour'", "is not a key"]),

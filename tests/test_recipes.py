@@ -19,7 +19,7 @@ def extended(tmp_path_factory):
         assert not (folder / path).exists()
         (folder / path).write_text(text)
     for path, text in checkout.blocks("docs/adding.md", "entry").items():
-        (folder / path).write_text(text)
+        (folder / path).write_text((folder / path).read_text() + text)  # appended, as a person would
     cells = [{"framework": "plain", "network": ["mlp", "tiny_cnn"], "batch": 8, "repeats": 2}]
     cells.append({"framework": "reference", "network": "tiny_cnn", "batch": 8, "repeats": 1})
     checkout.study(folder, "mine", cells, figures=["step_time", "first_step"])

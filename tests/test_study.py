@@ -64,25 +64,31 @@ BAD = {
     "unknown axis": (put("bach", 64), ["cells[0]", "'bach'", "is not an axis", "Did you mean 'batch'?"]),
     "unknown mode": (put("mode", "trian"), ["mode", "'trian'", "Did you mean 'train'?"]),
     "listed gate": (put("mode", "gate"), ["mode", "'gate'", "`gate: true`"]),
-    "batch is text": (put("batch", "64"), ["cells[0]: batch", "'64'", "must be a whole number, is str"]),
-    "batch is true": (put("batch", True), ["cells[0]: batch", "True", "must be a whole number, is bool"]),
+    "batch is text": (put("batch", "64"), ["cells[0]: batch", "'64'", "must be a whole number"]),
+    "batch is true": (put("batch", True), ["cells[0]: batch", "True", "must be a whole number"]),
     "batch is zero": (put("batch", 0), ["cells[0]: batch", "must be at least 1"]),
-    "rate is text": (put("learning_rate", "fast"), ["learning_rate", "'fast'", "must be a number, is str"]),
+    "rate is text": (put("learning_rate", "fast"), ["learning_rate", "'fast'", "must be a number"]),
     "rate is not a number": (put("learning_rate", float("nan")), ["learning_rate", "nan", "finite"]),
     "contradictory lengths": (
         lambda c: c["protocol"].update(min_steps=9999),
         ["protocol: min_steps", "9999", "max_steps"],
     ),
+    "rate is YAML's text": (put("learning_rate", "1e-3"), ["'1e-3'", "must be a number", "write 0.001"]),
+    "empty value": (put("batch", None), ["batch: empty: must be a whole number"]),
+    "wrong required axis": (
+        lambda c: c["cells"][0].update(batchsize=c["cells"][0].pop("batch")),
+        ["'batchsize'", "'batch'"],
+    ),
     "empty axis": (put("framework", []), ["cells[0]: framework", "empty matrix"]),
     "no cells": (lambda c: c.update(cells=[]), ["cells", "[]", "empty matrix"]),
     "repeats is zero": (put("repeats", 0), ["cells: 0: repeats", "0", "at least 1"]),
-    "no batch": (lambda c: c["cells"][0].pop("batch"), ["cells: 0", "'batch' is missing"]),
+    "no batch": (lambda c: c["cells"][0].pop("batch"), ["cells[0]", "'batch' is missing"]),
     "repeated cell": (put("mode", "train", 1), ["this cell is repeated", "train b64 t1"]),
     "repeated value": (put("batch", [64, 64]), ["this cell is repeated"]),
     "unknown key": (lambda c: c.update(protocoll={}), ["'protocoll'", "is not a key", "Did you mean 'protocol'?"]),
     "unknown length": (lambda c: c["protocol"].update(min_step=5), ["protocol", "'min_step'", "'min_steps'"]),
     "negative length": (lambda c: c["protocol"].update(min_steps=0), ["protocol: min_steps", "0", "at least 1"]),
-    "seed is text": (lambda c: c.update(seed="x"), ["seed", "'x'", "integer"]),
+    "seed is text": (lambda c: c.update(seed="x"), ["seed", "'x'", "a whole number"]),
     "unknown table": (lambda c: c.update(tables=["thruput"]), ["tables", "'thruput'", "workflow/tables/thruput.py"]),
     "unknown figure": (lambda c: c.update(figures=["step_tim"]), ["figures", "Did you mean 'step_time'?"]),
     "no protocol": (lambda c: c.pop("protocol"), ["'protocol' is missing"]),
@@ -108,6 +114,17 @@ def test_an_unknown_study_is_answered_with_the_studies_there_are():
 def test_a_file_that_is_not_yaml_is_named_with_its_line(write):
     with pytest.raises(Mistake, match=r"mine.yaml:\d+:\d+: not YAML"):
         write(text="title: x\ncells: [\n")
+
+
+def test_a_key_that_is_given_twice_is_refused_with_its_line(write):
+    with pytest.raises(Mistake, match="mine.yaml:2:1: not YAML: the key 'title' is given twice"):
+        write(text="title: a\ntitle: b\n")
+
+
+def test_a_file_in_another_encoding_is_named(tmp_path):
+    (tmp_path / "x.yaml").write_bytes(b"title: \xfc\n")
+    with pytest.raises(Mistake, match="x.yaml: not UTF-8 text"):
+        study.read_yaml(tmp_path / "x.yaml")
 
 
 def test_a_file_that_is_no_mapping_is_refused(write):

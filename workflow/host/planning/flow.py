@@ -64,7 +64,11 @@ def check_config(given, where):
 
 def replay_hardware(here, folder):
     """Return the Hardware for drawing from a folder of records: `here` is the machine that they were measured on."""
-    keys = sorted(path.name for path in folder.iterdir() if path.is_dir())
+    keys = sorted({path.split("/")[0] for path in list_records(folder)})
+    if not keys:
+        raise Mistake(
+            "records: {!r}: holds no record at <hardware>/<framework>/<network>/<record>.json.".format(str(folder))
+        )
     if len(keys) != 1:
         raise Mistake("records: {!r}: must hold the records of one machine, holds {}.".format(str(folder), keys))
     return hardware.Hardware(here.entries, keys[0], True)

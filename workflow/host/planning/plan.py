@@ -58,8 +58,8 @@ class Plan:
     @property
     def files(self):
         """Return the record files that tables are made of, as paths: what exists, and what this call will add."""
-        elsewhere = set(self.elsewhere)
-        return [str(self.places_of.get(path, self.records) / path) for path in self.cells if path not in elsewhere]
+        absent = set(self.cells) - self.present if self.config["records"] else set(self.elsewhere)
+        return [str(self.places_of.get(path, self.records) / path) for path in self.cells if path not in absent]
 
     def output(self, *parts):
         """Return a path below the results folder, as text."""
@@ -119,9 +119,10 @@ class Plan:
     def summary(self):
         """Return what the terminal says first: how many cells there are, recorded, missing and out of reach."""
         missing, elsewhere = self.missing, self.elsewhere
+        gates = sum(cell["mode"] == "gate" for cell in self.cells.values())
         lines = [
-            "study {}: {} cells on {}, {} recorded, {} missing".format(
-                self.study.name, len(self.cells), self.hardware.here, len(self.present), len(missing)
+            "study {}: {} cells ({} of them gate cells) on {}, {} recorded, {} missing".format(
+                self.study.name, len(self.cells), gates, self.hardware.here, len(self.present), len(missing)
             )
         ]
         for key in sorted({self.cells[path]["hardware"] for path in elsewhere}):
@@ -160,7 +161,7 @@ class Plan:
         """Return what the terminal says last: how the cells ended and where everything is."""
         recorded = sum((self.records / path).exists() for path in self.reachable)
         index = Path(self.output("tables", self.study.name, "index.parquet"))
-        if recorded < len(self.reachable) or not index.exists():  # only a part of it was asked for
+        if not index.exists() or (recorded < len(self.reachable) and not self.config["records"]):  # asked for a part
             return "study {}: {} of {} cells are recorded".format(self.study.name, recorded, len(self.reachable))
         lines = ["study {} is complete: {}".format(self.study.name, endings(index))]
         return "\n".join(lines + ["  {:<8} {}/".format(*item) for item in self.places.items()])
@@ -211,8 +212,10 @@ class Plan:
 
     @property
     def sources(self):
-        """Return the files that derive results from records: an edit there makes results again, never records."""
-        return sorted(catalogue.relative(path) for path in (catalogue.WORKFLOW / "host" / "results").glob("*.py"))
+        """Return the files that results depend on besides records: an edit makes results again."""
+        paths = {*catalogue.WORKFLOW.rglob("*.py"), *(catalogue.ROOT / "envs").glob("*/*.yaml")}
+        paths.add(catalogue.FOLDERS["study"][0] / (self.study.name + ".yaml"))
+        return sorted(catalogue.relative(path) for path in paths)
 
     @property
     def config_text(self):

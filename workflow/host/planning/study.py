@@ -16,6 +16,8 @@ from host import catalogue
 from host.catalogue import Mistake, mistake
 from host.planning import axes
 
+WORDS = {"integer": "a whole number", "number": "a number", "string": "text", "array": "a list", "object": "a mapping"}
+WORDS["boolean"] = "true or false"
 INCREASING = (("min_steps", "max_steps"), ("min_seconds", "max_seconds"), ("max_seconds", "deadline_seconds"))
 GATE_BATCH = 16  # samples in a gate batch; docs/gate.md
 
@@ -34,10 +36,27 @@ class Study:
     figures: tuple
 
 
+class Strict(yaml.SafeLoader):
+    """YAML without what it forbids and PyYAML lets pass: a key that is given twice, of which the last would win."""
+
+    def construct_mapping(self, node, deep=False):
+        seen = set()
+        for key, _ in node.value:
+            name = self.construct_object(key, deep=True)
+            if name in seen:
+                raise yaml.MarkedYAMLError(
+                    problem="the key {!r} is given twice".format(name), problem_mark=key.start_mark
+                )
+            seen.add(name)
+        return super().construct_mapping(node, deep)
+
+
 def read_yaml(path):
     """Return the YAML file's content; raise a Mistake with line and column where it cannot be read."""
     try:
-        return yaml.safe_load(path.read_text(encoding="utf-8"))
+        return yaml.load(path.read_text(encoding="utf-8"), Loader=Strict)
+    except UnicodeDecodeError as error:
+        raise Mistake("{}: not UTF-8 text (byte {}).".format(catalogue.relative(path), error.start)) from None
     except yaml.YAMLError as error:
         at = getattr(error, "problem_mark", None)
         where = "{}:{}:{}".format(catalogue.relative(path), at.line + 1, at.column + 1) if at else path.name
@@ -64,7 +83,9 @@ def check_schema(content, schema_name, path):
 def expected(error):
     """Return what would be right, for one jsonschema error."""
     if error.validator == "type":
-        return "must be of type {}".format(error.validator_value)
+        return "must be {}".format(WORDS.get(error.validator_value, error.validator_value))
+    if error.validator == "pattern":
+        return "must be lower-case letters and digits, a letter first"
     if error.validator in ("minimum", "exclusiveMinimum"):
         return "must be {} {}".format(
             "above" if error.validator.startswith("ex") else "at least", error.validator_value
@@ -149,10 +170,13 @@ def check_protocol(protocol, path):
 def expand(entry, protocol_name, hardware, where):
     """Return the cells of one entry: the product of its axes, one cell for each repeat."""
     entry = dict(entry)
-    repeats = entry.pop("repeats")
     for key in entry:
-        if key not in axes.BY_NAME:
+        if key not in axes.BY_NAME and key != "repeats":
             raise mistake(where, key, "is not an axis", list(axes.BY_NAME) + ["repeats"])
+    for key in [axis.name for axis in axes.AXES if axis.default is axes.REQUIRED] + ["repeats"]:
+        if key not in entry:
+            raise Mistake("{}: {!r} is missing: every entry says it.".format(where, key))
+    repeats = entry.pop("repeats")
     values = {name: axis_values(axes.BY_NAME[name], entry, where) for name in axes.BY_NAME}
     cells = []
     for combination in itertools.product(*values.values()):
@@ -179,7 +203,12 @@ def axis_value(axis, value, where):
         value = float(value)
     if type(value) is not axis.type:
         kind = {str: "text", int: "a whole number", float: "a number"}[axis.type]
-        raise Mistake("{}: {!r}: must be {}, is {}.".format(where, value, kind, type(value).__name__))
+        hint = (
+            ""
+            if axis.type is str or not is_number(value)
+            else " In YAML this is text: write {:g}.".format(float(value))
+        )
+        raise Mistake("{}: {}: must be {}.{}".format(where, "empty" if value is None else repr(value), kind, hint))
     if axis.type is float and not math.isfinite(value):
         raise Mistake("{}: {!r}: must be a finite number.".format(where, value))
     if axis.choices and value not in axis.choices:
@@ -187,6 +216,14 @@ def axis_value(axis, value, where):
     if axis.minimum is not None and value < axis.minimum:
         raise Mistake("{}: {!r}: must be at least {}.".format(where, value, axis.minimum))
     return value
+
+
+def is_number(value):
+    """Return whether a value is a text that reads as a number: YAML takes 1e-3 for a text, 1.0e-3 for a number."""
+    try:
+        return isinstance(value, str) and math.isfinite(float(value))
+    except ValueError:
+        return False
 
 
 def resolve(cell, hardware, where):

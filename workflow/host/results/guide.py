@@ -13,7 +13,7 @@ from pathlib import Path
 import pandas as pd
 
 from host.results.caption import hardware, named, protocol
-from host.results.panels import entries, settings
+from host.results.panels import entries, in_order, settings
 from host.results.tables import digits
 from host.results.words import EQUIVALENT, FLAGS, INCOMPLETE, MISSING, NOT_EQUIVALENT, UNVERIFIED, advice, listed
 
@@ -60,7 +60,8 @@ def numbers(cells):
     """Return, for each network and setting, a sentence for each cell that has a number, and who has none."""
     table = cells.assign(entry=entries(cells), setting=settings(cells))
     lines = ["## What was measured"]
-    for (network, setting), part in table.groupby(["network", "setting"], sort=True):
+    table = table.sort_values(["network", "setting"], key=in_order, kind="stable")
+    for (network, setting), part in table.groupby(["network", "setting"], sort=False):
         lines += ["", "### {}, {}".format(network or "unknown network", setting), ""]
         for cell in part.sort_values("entry", kind="stable").to_dict("records"):
             lines.append("- " + sentence(cell))

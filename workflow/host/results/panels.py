@@ -1,6 +1,7 @@
 """The table that figures draw: a row a repeat with its cell's numbers, its panel, its row, and the words beside it."""
 
 import json
+import re
 import textwrap
 
 import pandas as pd
@@ -39,7 +40,15 @@ def repeat_table(records, cells):
     table["note"] = [note(row) for row in table.to_dict("records")]
     table["ended"] = table["status_text"].where(table["n_expected"] != 1, table["status"].map(readable))
     order = ["mode", "setting", "network", "entry", "repeat", "path"]
-    return table.sort_values(order, ascending=[False] + [True] * 5, kind="stable").reset_index(drop=True)
+    ascending = [False] + [True] * 5
+    return table.sort_values(order, ascending=ascending, kind="stable", key=in_order).reset_index(drop=True)
+
+
+def in_order(column):
+    """Return a column to sort by: numbers within texts as numbers, so that batch 32 comes before batch 128."""
+    if column.name != "setting":
+        return column
+    return column.map(lambda text: re.sub(r"\d+", lambda digits: digits.group().zfill(12), text))
 
 
 def keys(frame):
