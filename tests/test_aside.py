@@ -66,7 +66,7 @@ def test_stale_records_are_moved_and_a_comment_makes_none_stale(folder):
 def test_an_environment_that_could_not_be_built_is_tried_again(folder):
     path = folder / ".environments/cpu/reference.json"
     path.parent.mkdir(parents=True)
-    path.write_text(json.dumps({"status": "failed", "reason": "no network"}))
+    path.write_text(json.dumps({"status": "failed", "reason": "no network", "prefix": None}))
     aside(folder, "failed")
     assert not path.exists()
 

@@ -146,7 +146,7 @@ def test_every_adapter_has_an_environment_and_the_other_way_round():
     assert {catalogue.adapter_name(key) for key in keys} == set(catalogue.names("adapter"))
 
 
-@pytest.mark.parametrize("network", NETWORKS)
+@pytest.mark.parametrize("network", catalogue.names("network"))
 def test_every_gate_network_has_a_start_that_is_fit(network, tmp_path_factory):
     facts = made(network, "reference", tmp_path_factory.getbasetemp() / "fit").facts
     assert facts["fit"], facts

@@ -63,7 +63,7 @@ def test_a_dry_run_lists_exactly_the_missing_cells(finished):
     finally:
         victim.write_bytes(content)
     assert status == 0
-    assert "6 cells on" in printed and "5 recorded, 1 missing" in printed
+    assert "6 cells (2 of them gate cells) on" in printed and "5 recorded, 1 missing" in printed
     listed = [line.strip() for line in printed.splitlines() if line.strip().endswith(".json")]
     assert listed == [victim.relative_to(finished / "results/records").as_posix()]
 

@@ -96,7 +96,7 @@ def test_every_outcome_stands_in_table_and_guide(extended):
 
 def test_what_snakemake_prints_says_what_it_is_doing_and_where_things_are(extended):
     _, printed = extended
-    assert "8 cells on" in printed and "8 missing" in printed
+    assert "8 cells (3 of them gate cells) on" in printed and "8 missing" in printed
     assert "environment cpu/plain: ready" in printed
     assert "cell 8 of 8: " in printed
     for place in ("results/tables/mine", "results/figures/mine", "results/report/mine", "results/records"):

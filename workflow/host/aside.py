@@ -22,8 +22,12 @@ def choose(plan, which):
         cell = plan.cells[path]
         try:
             record = records.read(plan.records / path)
-        except ValueError as error:
+        except (OSError, ValueError) as error:
             chosen.append((path, "damaged: {}".format(error)))
+            continue
+        wrong = [name for name in cell if record["cell"].get(name) != cell[name]]
+        if wrong:
+            chosen.append((path, "damaged: it is of another cell: {} differs".format(", ".join(wrong))))
             continue
         if which == "failed" and record["status"] != "ok":
             chosen.append((path, "{}: {}".format(record["status"], record["reason"])))
@@ -41,16 +45,18 @@ def move(plan, paths, stamp):
     for path in paths:
         target = folder / path
         target.parent.mkdir(parents=True, exist_ok=True)
-        os.link(plan.records / path, target)  # fails where the target exists, a rename would not
-        os.unlink(plan.records / path)
+        if target.exists():
+            raise FileExistsError(target)
+        os.rename(plan.records / path, target)
     return folder
 
 
 def forget_failures(plan):
-    """Remove the status files of environments that could not be built, so that they are tried again."""
+    """Remove the status files of environments that could not be built or are gone, so that they are built again."""
     for path in plan.status_files():
         status = environments.read_status(path)
-        if status is not None and status["status"] != "ready":
+        gone = status is not None and status["prefix"] and not environments.interpreter(status["prefix"]).exists()
+        if status is not None and (status["status"] != "ready" or gone):
             os.unlink(path)
 
 

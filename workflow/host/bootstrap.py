@@ -26,12 +26,13 @@ def main(lock_name):
     lock = ROOT / lock_name
     stamp = VENV / (lock.stem + ".installed")
     digest = hashlib.sha256(lock.read_bytes()).hexdigest()
-    if stamp.is_file() and stamp.read_text() == digest:
+    moved = stamp.is_file() and not runs(VENV / "bin" / "snakemake", "--version")
+    if stamp.is_file() and stamp.read_text() == digest and not moved:
         return 0
     start = time.monotonic()
     say("making the host environment in .venv from {}".format(lock_name))
     python = VENV / "bin" / "python"
-    if not runs(python):
+    if moved or not runs(python, "-c", ""):
         run([sys.executable, "-m", "venv", "--clear", str(VENV)])
     pinned = re.search(r"^uv==\S+", lock.read_text(), re.MULTILINE).group()
     run([str(python), "-m", "pip", "install", "--quiet", "--disable-pip-version-check", pinned])
@@ -45,10 +46,10 @@ def main(lock_name):
     return 0
 
 
-def runs(python):
-    """Return whether this interpreter exists and starts: a .venv copied from elsewhere has one that does not."""
+def runs(program, *arguments):
+    """Return whether a program of .venv exists and starts: one that was moved from elsewhere has those that do not."""
     try:
-        return subprocess.run([str(python), "-c", ""], check=False).returncode == 0
+        return subprocess.run([str(program), *arguments], check=False, capture_output=True).returncode == 0
     except OSError:
         return False
 

@@ -9,6 +9,7 @@ Usage: python -m host.environments --framework torch --status .environments/cpu/
 """
 
 import argparse
+import fcntl
 import json
 import os
 import re
@@ -127,6 +128,15 @@ def call(command, environment, log):
 
 
 def make(framework, accelerator, status_path, config, activated, log):
+    """Build the environment as `make_alone` does, but never while another call builds the same one."""
+    status_path = Path(status_path)
+    status_path.parent.mkdir(parents=True, exist_ok=True)
+    with status_path.with_suffix(".lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)  # ends with this process
+        return make_alone(framework, accelerator, status_path, config, activated, log)
+
+
+def make_alone(framework, accelerator, status_path, config, activated, log):
     """Build the environment unless it is there with the same content, and write its status file.
 
     activated  Snakemake builds and activates the environments itself (--sdm conda): only say so

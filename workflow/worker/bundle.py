@@ -105,7 +105,7 @@ class Maker:
             if self.smallest_move(start) >= SMALLEST_MOVE or self.rate >= FASTEST:
                 break
             self.rate *= 2.0
-        start.scale = batch_deviations(networks[-1], self.graph)
+        start.scale = batch_deviations(networks[-1], self.graph)  # the last one trained the five steps
 
     def smallest_move(self, start):
         """Return the smallest ||update|| / ||parameter|| of the five steps, over parameters with a gradient."""

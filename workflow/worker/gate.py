@@ -48,11 +48,13 @@ def trajectory(make, cell, graph, arrays, batches, settings):
     arrays    {name: array}: the starting parameters and buffers, graph layouts
     batches   [(inputs, targets)]: one for each of the five steps
     settings  learning_rates (five), momentum, weight_decay, gradient_learning_rate, and for the reference the forms
-    names     loss (5), logits, evaluation_loss; gradient/T, update1/T, update5/T for each parameter T; buffer/B
+    names     loss (5), logits, inference_logits, evaluation_loss; gradient/T, update1/T, update5/T for each
+              parameter T; buffer/B
     """
     found = {}
     plain = dict(settings["forms"], name="sgd", momentum=0.0, weight_decay=0.0)
-    adapter = start(make, cell, graph, arrays, dict(plain, learning_rate=settings["gradient_learning_rate"]), batches)
+    plain["learning_rate"] = settings["gradient_learning_rate"]
+    adapter = start(make, cell, graph, arrays, plain, batches)
     adapter.step(0)
     adapter.synchronize()
     found["logits"] = adapter.logits()
@@ -62,6 +64,12 @@ def trajectory(make, cell, graph, arrays, batches, settings):
         rate = settings["gradient_learning_rate"]
         gradients = {name: -step / rate for name, step in moved(adapter, graph, arrays).items()}
     found.update(("gradient/" + name, value) for name, value in gradients.items())
+    adapter.close()
+
+    adapter = start(make, dict(cell, mode="infer"), graph, arrays, plain, batches)
+    adapter.step(0)
+    adapter.synchronize()
+    found["inference_logits"] = adapter.logits()  # of the step that is timed in mode infer, not of evaluate()
     adapter.close()
 
     rates = settings["learning_rates"]

@@ -53,13 +53,15 @@ def compare(graph, built, found, bundle):
 
 
 def losses(found, expected):
-    """Return G1 (loss of each step, logits of the first) and G6 (loss in evaluation mode)."""
+    """Return G1 (loss of each step, logits of the first) and G6 (an inference step, loss in evaluation mode)."""
     lines = []
     for step, (ours, reference) in enumerate(zip(found["loss"], expected["loss"], strict=True), start=1):
         lines.append(line("G1", "loss step {}".format(step), abs(ours / reference - 1), tolerance.LOSS))
     logits = tolerance.relative_error(found["logits"], expected["logits"], 0.0)
     lines.append(line("G1", "logits step 1", logits, tolerance.LOSS))
     evaluated = abs(float(found["evaluation_loss"]) / float(expected["evaluation_loss"]) - 1)
+    inferred = tolerance.relative_error(found["inference_logits"], expected["inference_logits"], 0.0)
+    lines.append(line("G6", "logits of an inference step", inferred, tolerance.LOSS))
     return lines + [line("G6", "evaluation loss after step 5", evaluated, tolerance.LOSS)]
 
 

@@ -253,11 +253,11 @@ def check_unrepeated(cells, at):
 
 
 def gate_cells(measured):
-    """Return one gate cell for each framework, network, hardware, precision, threads, devices and execution."""
+    """Return one gate cell for each framework, network, hardware, feeding, precision, threads, devices, execution."""
     gates = {}
     for cell in measured:
         gate = {name: axes.BY_NAME[name].default for name in axes.BY_NAME}
-        kept = ("framework", "network", "hardware", "devices", "threads", "precision", "execution")
+        kept = ("framework", "network", "hardware", "feeding", "devices", "threads", "precision", "execution")
         gate.update({name: cell[name] for name in kept})
         gate.update(mode="gate", batch=GATE_BATCH, protocol=axes.GATE_PROTOCOL, repeat=1, attempt=0)
         gates[axes.record_path(gate)] = gate

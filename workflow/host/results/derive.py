@@ -97,7 +97,7 @@ def fill_from_record(row, record):
     """Add to the row what the record says and what follows from it alone (no gate, no other repeat)."""
     row.update({name: record["cell"].get(name) for name in REPEAT_AXES})
     row["status"] = record["status"]
-    row["reason"] = record.get("reason") or ""
+    row["reason"] = " ".join((record.get("reason") or "").split())  # one line: it stands in tables and lists
     row["phase"] = (record.get("status_detail") or {}).get("phase") or ""
     row["started_utc"] = record.get("started_utc") or ""
     row["ended_utc"] = record.get("ended_utc") or ""

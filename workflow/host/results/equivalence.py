@@ -11,7 +11,7 @@ import math
 
 from host.results.words import EQUIVALENT, NOT_EQUIVALENT, UNVERIFIED, listed, readable
 
-SAME_AXES = ("framework", "network", "execution", "precision", "hardware", "devices", "threads")
+SAME_AXES = ("framework", "network", "execution", "precision", "hardware", "feeding", "devices", "threads")
 SAME_SOURCES = ("adapter", "worker", "network", "environment")
 
 
@@ -35,6 +35,8 @@ def verdict(cell, fingerprint, gates):
         row = candidates[-1][0]
         why = ": {}".format(row["reason"]) if row["reason"] else ""
         return UNVERIFIED, "its gate cell has the status {}{}".format(readable(row["status"]), why)
+    if all(row.get("stale") for row, record in candidates if record in passed):
+        return UNVERIFIED, "its gate cell was compared with other sources than the present ones: run it again"
     differing = [different_sources(fingerprint, record.get("fingerprint")) for record in passed]
     same = [record for record, parts in zip(passed, differing, strict=True) if not parts]
     if not same:

@@ -188,7 +188,7 @@ def relative(path):
 
 def private_paths(seen):
     """Return [(folder of this machine, what a record says instead)], longest first."""
-    pairs = {str(catalogue.ROOT): "<checkout>", str(Path.home()): "<home>"}
+    pairs = {str(catalogue.ROOT): "<checkout>", os.path.expanduser("~"): "<home>"}  # "~" itself where there is none
     if seen.get("scratch"):
         pairs[str(seen["scratch"])] = "<scratch>"
     prefix = seen["prepared"].prefix if "prepared" in seen else None

@@ -57,6 +57,10 @@ class Refused(Exception):
         self.reason = reason
 
 
+class Recorded(Exception):
+    """The cell has got its record from another call: there is nothing to run."""
+
+
 class Interrupted(BaseException):
     """The runner was told to stop, or its parent is gone: no record is written, the next call runs the cell again."""
 

@@ -11,7 +11,7 @@ from pathlib import Path
 from host import machine, records
 from host.runner import assemble, classify, command, gate, hunt, lock, prepare
 from host.runner.conversation import Conversation
-from host.runner.request import Refused
+from host.runner.request import Recorded, Refused
 from host.runner.start import Guardian, Worker
 from host.runner.watch import Output, Watch
 
@@ -28,6 +28,8 @@ def run(request, parents, say):
     seen = {"flags": []}
     try:
         status, reason = attempt(request, parents, say, seen)
+    except Recorded:
+        raise FileExistsError(request.record) from None
     except Refused as refusal:
         status, reason = refusal.status, refusal.reason
     except Exception as error:  # whatever it is, the cell must leave a record that says so
@@ -52,6 +54,8 @@ def attempt(request, parents, say, seen):
     prepare.check(request)
     shared = request.task == "gate"
     descriptor = lock.acquire(request.lock, shared, say, parents.check) if request.lock else None
+    if request.record.exists():
+        raise Recorded  # by another call, while this one waited for the machine
     try:
         worker_cores, other_cores = machine.worker_cores(request.cell["threads"])
         seen["cores"] = len(worker_cores)
@@ -59,10 +63,9 @@ def attempt(request, parents, say, seen):
             os.sched_setaffinity(0, other_cores)
         else:
             seen["flags"].append("sampler_shares_cores")
-        seen["guardian"] = Guardian(descriptor)
+        seen["guardian"] = Guardian(descriptor)  # it holds the lock too, until everything of this cell is gone
     finally:
-        if descriptor is not None:
-            os.close(descriptor)  # the guardian holds it until everything of this cell is gone
+        seen["lock"] = descriptor
     seen["token"] = uuid.uuid4().hex
     seen["scratch"] = scratch = Path(tempfile.gettempdir()) / ("levelfield-" + seen["token"])
     seen["guardian"].order(token=seen["token"], scratch=str(scratch))  # first: whoever dies now, it is removed
@@ -133,5 +136,7 @@ def clean_up(seen):
         worker.close()
     if "guardian" in seen:
         seen["guardian"].close()
+    if seen.get("lock") is not None:
+        os.close(seen.pop("lock"))
     if seen.get("scratch"):
         shutil.rmtree(seen["scratch"], ignore_errors=True)
