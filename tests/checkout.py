@@ -73,3 +73,11 @@ def study(folder, name, cells, seconds=0.05, **changes):
     content.update(cells=cells, tables=["throughput"], figures=["step_time"])
     content.update(changes)
     (folder / "config" / "studies" / (name + ".yaml")).write_text(yaml.safe_dump(content))
+
+
+def finished(folder, name, cells):
+    """Copy the checkout into a folder, run a study of these cells there to its end, and return the folder."""
+    study(copy(folder), name, cells)
+    status, printed = snakemake(folder, "--config", "study=" + name)
+    assert status == 0, printed
+    return folder

@@ -13,11 +13,7 @@ CELLS = [{"framework": "reference", "network": "mlp", "batch": 8, "repeats": 2}]
 @pytest.fixture(scope="module")
 def finished(tmp_path_factory):
     """Return a copy with a complete study of three cells."""
-    folder = checkout.copy(tmp_path_factory.mktemp("finished"))
-    checkout.study(folder, "tiny", CELLS)
-    status, printed = checkout.snakemake(folder, "--config", "study=tiny")
-    assert status == 0, printed
-    return folder
+    return checkout.finished(tmp_path_factory.mktemp("finished"), "tiny", CELLS)
 
 
 @pytest.fixture

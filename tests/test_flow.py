@@ -28,11 +28,7 @@ def folder(tmp_path):
 @pytest.fixture(scope="module")
 def finished(tmp_path_factory):
     """Return a copy whose study is complete."""
-    folder = checkout.copy(tmp_path_factory.mktemp("finished"))
-    checkout.study(folder, "tiny", CELLS)
-    status, printed = checkout.snakemake(folder, "--config", "study=tiny")
-    assert status == 0, printed
-    return folder
+    return checkout.finished(tmp_path_factory.mktemp("finished"), "tiny", CELLS)
 
 
 def files(folder):
