@@ -55,8 +55,8 @@ def test_network_file_lowers_to_a_complete_graph(network, size):
 @pytest.mark.parametrize("network", NETWORKS)
 def test_gate_size_meets_the_conditions_of_the_gate(network):
     lowered = graph.lower(network, "gate", "gate")
-    _, height, width = lowered["input"]["shape"]
-    assert height != width, "a square input hides swapped axes"
+    axes = lowered["input"]["shape"]
+    assert len(set(axes)) == len(axes), "axes of one length hide that they are swapped"
     for op in lowered["ops"]:
         if op["op"] == "batch_norm":
             assert GATE_BATCH * math.prod(op["output_shape"][1:]) <= 2000
@@ -83,6 +83,18 @@ def test_mlp_has_as_many_parameters_as_its_layers():
 def test_lenet5_has_61706_parameters():
     count = graph.parameter_count(graph.lower("lenet5", "full"))
     assert count == 6 * 26 + 16 * (6 * 25 + 1) + 401 * 120 + 121 * 84 + 85 * 10 == 61_706
+
+
+def test_char_lstm_has_one_bias_vector_a_layer():
+    embedding, lstm1, lstm2, output = 96 * 64, 4 * 128 * (64 + 128 + 1), 4 * 128 * (128 + 128 + 1), 129 * 96
+    assert graph.parameter_count(graph.lower("char_lstm", "full")) == embedding + lstm1 + lstm2 + output == 248_928
+
+
+def test_char_transformer_has_gpt2s_parameters():
+    width = 128
+    block = 2 * 2 * width + width * 3 * width + 3 * width + width * width + width + 8 * width * width + 5 * width
+    ends = (96 + 64) * width + 2 * width + (width + 1) * 96
+    assert graph.parameter_count(graph.lower("char_transformer", "full")) == 4 * block + ends == 826_208
 
 
 def test_resnet20_has_as_many_parameters_as_the_paper_and_two_shortcuts():
@@ -137,10 +149,37 @@ def test_gate_residual_has_the_traps_that_it_is_for():
         ((12,), lambda g, x: g.dense(x, 7), [7]),
         ((12,), lambda g, x: g.batch_norm(x), [12]),
         ((12,), lambda g, x: g.add(x, g.tanh(x)), [12]),
+        ((12,), lambda g, x: g.multiply(x, g.gelu(x, "erf")), [12]),
+        ((5, 4, 3), lambda g, x: g.local_response_norm(x), [5, 4, 3]),
+        ((5, 4, 3), lambda g, x: g.concat(x, x, g.relu(x)), [15, 4, 3]),
+        ((5, 4, 3), lambda g, x: g.concat(x, x, axis=2), [5, 4, 6]),
+        ((5, 4, 3), lambda g, x: g.reshape(x, (15, 4)), [15, 4]),
+        ((5, 4), lambda g, x: g.dense(x, 7), [5, 7]),
+        ((5, 4), lambda g, x: g.layer_norm(x), [5, 4]),
+        ((5, 4), lambda g, x: g.position_embedding(x), [5, 4]),
+        ((5, 4), lambda g, x: g.lstm(x, 6), [5, 6]),
+        ((5, 12), lambda g, x: g.attention(x, heads=2, causal=True), [5, 4]),
     ],
 )
 def test_output_shape(shape, define, expected):
     assert after_input(shape, define)["output_shape"] == expected
+
+
+def test_classes_become_rows_of_the_embedding():
+    g = Builder()
+    g.embedding(g.input((5,), classes=9), 9, 4, name="e")
+    assert (g.ops[-1]["output_shape"], g.tensors[0][2].shape) == ([5, 4], (9, 4))
+
+
+def test_a_sequence_has_a_target_at_each_position():
+    lowered = graph.lower("char_lstm", "gate")
+    assert lowered["input"] == {"value": "input", "shape": [5], "dtype": "int64", "classes": 11}
+    assert (lowered["target"]["shape"], lowered["classes"]) == ([5], 11)
+
+
+def test_lstm_has_one_bias_vector():
+    entry = after_input((5, 4), lambda g, x: g.lstm(x, 6, name="l"))
+    assert entry["parameters"] == {role: "l." + role for role in ("weight_input", "weight_hidden", "bias")}
 
 
 def test_attributes_are_written_in_full():
@@ -214,12 +253,33 @@ def test_weights_are_bounded_by_fan_in_and_by_what_follows():
         ((3,), lambda g, x: g.relu(g.softmax_cross_entropy(x)), "it has its loss already|has its loss already"),
         ((3, 4, 4), lambda g, x: g.softmax_cross_entropy(x), r"the logits have shape \[3, 4, 4\]"),
         ((3,), lambda g, x: g.input((3,)), "a network has one input"),
+        ((3,), lambda g, x: g.embedding(x, 4, 2), "embedding: it reads int64 values, 'input' is float32"),
+        ((3,), lambda g, x: g.concat(x), "concat: it joins two or more values, 1 given"),
+        ((3, 2), lambda g, x: g.concat(x, g.dense(x, 3)), r"the shapes \[3, 2\], \[3, 3\] differ in more than axis 0"),
+        ((3, 2), lambda g, x: g.concat(x, x, axis=2), "axis is 2; the first value has the axes 0 to 1"),
+        ((3, 2), lambda g, x: g.reshape(x, (4, 2)), r"to is \[4, 2\] with 8 elements; the input \[3, 2\] has 6"),
+        ((3,), lambda g, x: g.gelu(x, "fast"), "approximation is 'fast'; it must be 'erf' or 'tanh'"),
+        ((3, 2, 2), lambda g, x: g.local_response_norm(x, size=4), "size is 4; it must be odd"),
+        ((3, 12), lambda g, x: g.attention(x, heads=3, causal=False), "12 wide; it must be queries, keys and values"),
+        ((3, 12), lambda g, x: g.attention(x, heads=2, causal=1), "causal is 1; it must be True or False"),
+        ((3,), lambda g, x: g.lstm(x, 4), r"lstm: the input has shape \[3\]; it must be \(positions, width\)"),
         ((3,), lambda g, x: g.conv2D(x, 3), "'conv2D': there is no such op. Did you mean 'conv2d'"),
     ],
 )
 def test_wrong_use_of_the_builder_is_answered(shape, define, message):
     with pytest.raises(ValueError, match=message):
         after_input(shape, define)
+
+
+def test_classes_are_embedded_by_their_vocabulary_and_by_nothing_else():
+    g = Builder()
+    tokens = g.input((5,), classes=9)
+    with pytest.raises(ValueError, match="vocabulary is 8; the input has 9 classes"):
+        g.embedding(tokens, 8, 4)
+    with pytest.raises(ValueError, match="relu: it reads float32 values, 'input' is int64"):
+        g.relu(tokens)
+    with pytest.raises(ValueError, match="classes is 1; it must be a whole number, 2 or more"):
+        Builder().input((5,), classes=1)
 
 
 def test_a_value_of_another_network_is_refused():
@@ -267,7 +327,7 @@ def test_a_size_that_the_network_does_not_take_is_answered():
         ),
         ("'''Source.'''\nSIZES = {'full': {}, 'gate': {}}\n", r"it has no function network\(g, \*\*size\)"),
         (
-            "'''Source.'''\nSIZES = {'full': {}, 'gate': {}}\ndef network(g): g.dense(g.input((2, 2)), 3)\n",
+            "'''Source.'''\nSIZES = {'full': {}, 'gate': {}}\ndef network(g): g.dense(g.input((2, 2, 2)), 3)\n",
             "broken.py: dense: the input has shape",
         ),
     ],

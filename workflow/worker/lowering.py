@@ -7,7 +7,7 @@ makes it so and, for averages, a factor for each window.
 
 import numpy
 
-PER_ELEMENT = ("relu", "sigmoid", "tanh", "dropout")  # ops that any order of the elements passes through
+PER_ELEMENT = ("relu", "sigmoid", "tanh", "gelu", "dropout")  # ops that any order of the elements passes through
 
 
 def shapes(graph):
@@ -27,8 +27,9 @@ def last_uses(graph):
 
 
 def forward_pass(graph, ops, tensors):
-    """Return forward(x, training), which gives the logits and keeps no value longer than it is needed.
+    """Return forward(x, training, kept=None), which gives the logits and keeps no value longer than it is needed.
 
+    kept     a dictionary to put the value of every op into, by its name; None keeps nothing
     ops      {op: maker}; maker(op of the graph, tensors, shape of its first input) gives function(training, *inputs)
     tensors  {name: tensor}, handed to the makers
     """
@@ -38,10 +39,12 @@ def forward_pass(graph, ops, tensors):
             function = ops[op["op"]](op, tensors, known[op["inputs"][0]])
             program.append((function, op["inputs"], op["name"], dead))
 
-    def forward(x, training):
+    def forward(x, training, kept=None):
         values = {graph["input"]["value"]: x}
         for function, inputs, output, dead in program:
             values[output] = function(training, *[values[name] for name in inputs])
+            if kept is not None:
+                kept[output] = values[output]
             for name in dead:
                 del values[name]
         return values[graph["logits"]]

@@ -23,10 +23,11 @@ REQUIRED_SIZES = ("full", "gate")
 
 @dataclass(frozen=True)
 class Value:
-    """A value of the graph: its name and its shape without the batch."""
+    """A value of the graph: its name, its shape without the batch, and the type of its elements."""
 
     name: str
     shape: tuple
+    dtype: str = "float32"
 
 
 class Builder:
@@ -37,6 +38,7 @@ class Builder:
         self.tensors = []  # (op, role, Tensor) in order
         self.values = {}
         self.input_value = None
+        self.input_classes = None
         self.logits = None
         self.loss = None
 
@@ -47,14 +49,20 @@ class Builder:
             raise catalogue.mistake("the network", name, "there is no such op", OPS)
         return partial(self.append, OPS[name])
 
-    def input(self, shape):
-        """Return the network's input, float32 of this shape without the batch, e.g. (3, 32, 32)."""
+    def input(self, shape, classes=None):
+        """Return the network's input, of this shape without the batch, e.g. (3, 32, 32).
+
+        classes  None for float32 elements; how many classes there are for int64 ones, 0 to classes - 1: tokens
+        """
         if self.input_value is not None:
             raise ValueError("input: a network has one input, and this is the second")
         sizes = list(shape) if isinstance(shape, (tuple, list)) else [shape]
         if not sizes or any(isinstance(size, bool) or not isinstance(size, int) or size < 1 for size in sizes):
             raise ValueError("input: the shape is {!r}; it must be whole numbers, 1 or more".format(shape))
-        self.input_value = self.add_value("input", tuple(sizes))
+        if classes is not None and (isinstance(classes, bool) or not isinstance(classes, int) or classes < 2):
+            raise ValueError("input: classes is {!r}; it must be a whole number, 2 or more".format(classes))
+        self.input_classes = classes
+        self.input_value = self.add_value("input", tuple(sizes), "float32" if classes is None else "int64")
         return self.input_value
 
     def append(self, op, *arguments, name=None, **keywords):
@@ -63,16 +71,23 @@ class Builder:
         where = op.name if name.startswith(op.name) else "{} {!r}".format(op.name, name)
         if self.loss is not None:
             raise ValueError("{}: the network has its loss already; nothing may follow it".format(where))
-        values, attributes = arguments[: op.inputs], arguments[op.inputs :]
-        if len(values) < op.inputs:
-            raise ValueError("{}: it reads {} value(s), {} given".format(where, op.inputs, len(values)))
+        reads = op.inputs or sum(isinstance(argument, Value) for argument in arguments)
+        values, attributes = arguments[:reads], arguments[reads:]
+        if len(values) < reads:
+            raise ValueError("{}: it reads {} value(s), {} given".format(where, reads, len(values)))
         for value in values:
             if not isinstance(value, Value) or self.values.get(value.name) is not value:
                 raise ValueError("{}: {!r} is not a value of this network".format(where, value))
+            if value.dtype != op.reads:
+                problem = "{}: it reads {} values, {!r} is {}"
+                raise ValueError(problem.format(where, op.reads, value.name, value.dtype))
         try:
             made = op.apply([value.shape for value in values], attributes, keywords)
         except ValueError as error:
             raise ValueError("{}: {}".format(where, error)) from None
+        if made.attributes.get("vocabulary", self.input_classes) != self.input_classes:
+            problem = "{}: vocabulary is {}; the input has {} classes"
+            raise ValueError(problem.format(where, made.attributes["vocabulary"], self.input_classes))
         entry = {
             "op": op.name,
             "name": name,
@@ -104,11 +119,11 @@ class Builder:
             raise ValueError(problem.format(op.name, name))
         return name
 
-    def add_value(self, name, shape):
+    def add_value(self, name, shape, dtype="float32"):
         """Return the new value; ValueError if its name is taken."""
         if name in self.values:
             raise ValueError("the name {!r} is used twice".format(name))
-        self.values[name] = Value(name, shape)
+        self.values[name] = Value(name, shape, dtype)
         return self.values[name]
 
     def check_complete(self):
@@ -155,14 +170,20 @@ def build(define, network, size, arguments, initialisation="training"):
         "network": network,
         "size": size,
         "classes": g.logits.shape[-1],
-        "input": {"value": g.input_value.name, "shape": list(g.input_value.shape), "dtype": "float32"},
-        "target": {"shape": [], "dtype": "int64"},
+        "input": describe_input(g),
+        "target": {"shape": list(g.logits.shape[:-1]), "dtype": "int64"},
         "ops": g.ops,
         "logits": g.logits.name,
         "loss": g.loss.name,
         "parameters": parameters,
         "buffers": buffers,
     }
+
+
+def describe_input(g):
+    """Return the graph's `input`: value, shape, dtype, and for int64 how many classes there are."""
+    described = {"value": g.input_value.name, "shape": list(g.input_value.shape), "dtype": g.input_value.dtype}
+    return described if g.input_classes is None else dict(described, classes=g.input_classes)
 
 
 def load(network_name):

@@ -13,7 +13,8 @@ there, so that its first value does not hide whether the batch's is biased. Drop
 
 import math
 
-TRANSPARENT = ("batch_norm", "add", "dropout", "flatten", "max_pool2d", "avg_pool2d", "global_avg_pool")
+TRANSPARENT = ("add", "avg_pool2d", "batch_norm", "concat", "dropout", "flatten", "global_avg_pool", "layer_norm")
+TRANSPARENT += ("local_response_norm", "max_pool2d", "reshape")
 BEFORE_NORM = 0.3  # factor on the weights of convolutions that feed a batch_norm, in the gate
 STATISTICS = {  # role or kind: (mean, standard deviation) in the gate
     "bias": (0.0, 0.1),
@@ -53,9 +54,9 @@ def relu_follows(ops, value):
     return False
 
 
-def bound(ops, maker, shape):
+def bound(ops, maker, tensor):
     """Return the largest weight of the layer `maker`: sqrt(6 / fan_in) before a ReLU, else sqrt(3 / fan_in)."""
-    fan_in = math.prod(shape[1:])
+    fan_in = tensor.fan_in or math.prod(tensor.shape[1:])
     return math.sqrt((6.0 if relu_follows(ops, maker["name"]) else 3.0) / fan_in)
 
 
@@ -68,7 +69,7 @@ def training(ops, maker, role, tensor):
     """Return how a tensor of the op `maker` starts in training."""
     if tensor.initial is not None:
         return constant(tensor.initial)
-    limit = bound(ops, maker, tensor.shape)
+    limit = bound(ops, maker, tensor)
     return uniform(-limit, limit)
 
 
@@ -79,7 +80,7 @@ def gate(ops, maker, role, tensor):
     if role == "running_variance":
         expected = expected_variance(ops, maker)
         return uniform(0.5 * expected, 2.0 * expected)
-    limit = bound(ops, maker, tensor.shape)
+    limit = bound(ops, maker, tensor)
     if feeds_norm(ops, maker):
         limit *= BEFORE_NORM
     return uniform(-limit, limit)
