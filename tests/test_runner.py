@@ -35,6 +35,8 @@ ENDINGS = {
     "truncates": ("failed", ("in the middle of a message", "step_ns"), {}),
     "says_nan": ("failed", ("not JSON", "NaN is no JSON number"), {}),
     "leaves_a_child": ("ok", (), {}),
+    "leaves_a_child_without_a_name": ("ok", (), {}),
+    "impossible_blocks": ("failed", ("cannot be true", "a step of its blocks takes"), {}),
     "allocates": ("out_of_memory", ("memory ran out during",), {"options": ("--memory-limit-bytes", 1 << 30)}),
     "allocates_in_c": ("out_of_memory", ("memory ran out", "SIGABRT", "first step"), {}),
     "nan_loss": ("diverged", ("the loss is nan at step 3",), {}),
@@ -47,6 +49,7 @@ ENDINGS = {
 }
 FLAGS = {
     "leaves_a_child": "children_left_behind",
+    "leaves_a_child_without_a_name": "children_left_behind",
     "crashes_at_exit": "ended_badly_after_result",
     "hangs_at_exit": "hung_after_result",
 }
@@ -162,7 +165,11 @@ def test_the_worker_gets_only_listed_variables(tmp_path, cache, monkeypatch):
     ("changes", "status", "words"),
     [
         ({"threads": 4096}, "wrong_hardware", ("4096 threads", "cores")),
-        ({"network": "resnet20"}, "failed", ("takes samples of shape (3, 32, 32)", "'digits' has (1, 28, 28)")),
+        (
+            {"network": "resnet20"},
+            "failed",
+            ("takes inputs of float32 [3, 32, 32]", "'digits' has float32 (1, 28, 28)"),
+        ),
         ({"feeding": "e2e"}, "unsupported", ("'e2e'", "step and resident")),
     ],
 )

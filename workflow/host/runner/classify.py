@@ -4,6 +4,7 @@ import math
 import re
 
 DIVERGED = 10.0  # times the loss at the first step
+MOST_OVERLAP = 10.0  # a step in a block may hide its wait for the device, but not nine tenths of the fastest step
 OUT_OF_MEMORY = re.compile(
     r"bad_alloc|MemoryError|out of memory|OutOfMemory|Cannot allocate memory|can't allocate memory", re.IGNORECASE
 )
@@ -108,6 +109,10 @@ def contradiction(messages):
     wall = messages["stop"]["monotonic_ns"] - messages["start"]["monotonic_ns"]
     if sum(steps[warm:]) > wall:
         return "its timed steps take {} ns in all, between start and stop are {} ns".format(sum(steps[warm:]), wall)
+    count, nanoseconds = (sum(column) for column in zip(*result["block_ns"], strict=True))
+    if nanoseconds * MOST_OVERLAP < min(steps[warm:]) * count:
+        problem = "a step of its blocks takes {:.3g} ns, its fastest single step {} ns"
+        return problem.format(nanoseconds / count, min(steps[warm:]))
     return None
 
 

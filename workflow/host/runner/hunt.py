@@ -1,4 +1,4 @@
-"""Find and end whatever a worker started: its group, and every process that inherited its token.
+"""Find and end whatever a worker started: its group, what inherited its token, and orphans that the runner adopted.
 
 Standard library only: the guardian uses it too, and must start in no time.
 """
@@ -28,11 +28,29 @@ def marked(token):
     return found
 
 
-def end_all(token, group=None):
+def adopted(own):
+    """Return the ids of this process's children that are not its own: orphans that came to it as their subreaper."""
+    found = []
+    for name in os.listdir("/proc"):
+        if not name.isdigit() or int(name) in own:
+            continue
+        try:
+            with open("/proc/{}/stat".format(name), "rb") as file:
+                parent = int(file.read().rpartition(b")")[2].split()[1])  # behind the name, which may hold anything
+        except (OSError, ValueError, IndexError):  # it has ended meanwhile
+            continue
+        if parent == os.getpid():
+            found.append(int(name))
+    return found
+
+
+def end_all(token, group=None, own=None):
     """Kill a worker's process group and everything that carries its token, until nothing is left.
 
     token    of the worker; a process that changed its group or lost its parent still has it
     group    the worker's process group, None if it has none any more
+    own      ids of this process's own children, where it adopts orphans: a process that cleared its environment has
+             no token, but loses its parent to this one. None: it adopts nobody
     returns  how many processes were found besides the group
     """
     ended = set()
@@ -40,7 +58,7 @@ def end_all(token, group=None):
     while True:
         if group is not None:
             send(os.killpg, group, signal.SIGKILL)
-        found = marked(token)
+        found = sorted({*marked(token), *(adopted(own) if own is not None else ())})
         for process in found:
             send(os.kill, process, signal.SIGKILL)
         ended.update(found)

@@ -109,7 +109,7 @@ def start_and_watch(request, parents, seen, cores):
     after = machine.oom_kills()
     kills = None if kills is None or after is None else after - kills
     seen["telemetry"], seen["no_telemetry"] = guardian.report()
-    note_flags(conversation, ending, hunt.end_all(token), seen["flags"])
+    note_flags(conversation, ending, hunt.end_all(token, own={guardian.process.pid}), seen["flags"])
     return conversation, ending, kills
 
 
@@ -129,7 +129,7 @@ def clean_up(seen):
     if worker is not None:
         if worker.process.returncode is None:
             hunt.send(os.killpg, worker.group, 9)
-        hunt.end_all(seen["token"])
+        hunt.end_all(seen["token"], own={seen["guardian"].process.pid, worker.process.pid})
         if worker.process.returncode is None:
             with contextlib.suppress(Exception):
                 worker.process.wait(timeout=hunt.PATIENCE_SECONDS)
