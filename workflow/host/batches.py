@@ -13,26 +13,26 @@ from pathlib import Path
 
 import numpy
 
-from host import catalogue, fingerprint
+from host import fingerprint
 
 
-def write(data, batch, count, seed, folder):
+def write(data, shape, batch, count, seed, folder):
     """Return [{"inputs": path, "targets": path}, ...] of `count` distinct batches, written where they are missing.
 
     data     name of a file of host/datasets
+    shape    of the network's input: a text is cut into windows of this length
     batch    samples in a batch
     seed     of the order: the same one gives every framework the same batches
     folder   the cache; made if it is not there
     raises   ValueError if there is no such data set or the batches cannot be distinct
     """
     folder = Path(folder)
-    source = catalogue.find("data", data, "data")
-    key = {"data": data, "source": fingerprint.python(fingerprint.read(source)), "batch": batch, "count": count}
-    key.update(seed=seed, cutting=fingerprint.python(fingerprint.read(Path(__file__))))
-    index = folder / "{}-b{}-k{}-s{}.json".format(data, batch, count, seed)
+    key = {"data": fingerprint.data(data), "shape": list(shape), "batch": batch, "count": count, "seed": seed}
+    axes = "x".join(map(str, shape))
+    index = folder / "{}-{}-b{}-k{}-s{}.json".format(data, axes, batch, count, seed)
     names = read_index(index, key, folder)
     if names is None:
-        inputs, targets = load(data)
+        inputs, targets = load(data, shape)
         folder.mkdir(parents=True, exist_ok=True)
         names = [
             [store(numpy.ascontiguousarray(inputs[rows]), folder), store(targets[rows], folder)]
@@ -43,30 +43,36 @@ def write(data, batch, count, seed, folder):
 
 
 def check_fit(data, batches, graph):
-    """Raise ValueError if the batches' shape or classes are not those of the network's input."""
-    inputs = numpy.load(batches[0]["inputs"], mmap_mode="r")
-    wanted = tuple(graph["input"]["shape"])
-    if inputs.shape[1:] != wanted:
-        raise ValueError(
-            "network {!r} takes samples of shape {}, the data set {!r} has {}: give the cell other data or another "
-            "network".format(graph["network"], wanted, data, inputs.shape[1:])
-        )
-    largest = max(int(numpy.load(batch["targets"], mmap_mode="r").max()) for batch in batches)
-    if largest >= graph["classes"]:
-        raise ValueError(
-            "network {!r} has {} classes, the data set {!r} has a target {}".format(
-                graph["network"], graph["classes"], data, largest
+    """Raise ValueError if the batches' shapes, types or classes are not those of the network."""
+    for role, described in (("inputs", graph["input"]), ("targets", graph["target"])):
+        array = numpy.load(batches[0][role], mmap_mode="r")
+        if [array.dtype.name, list(array.shape[1:])] != [described["dtype"], described["shape"]]:
+            raise ValueError(
+                "network {!r} takes {} of {} {}, the data set {!r} has {} {}: give the cell other data or another "
+                "network".format(
+                    graph["network"], role, described["dtype"], described["shape"], data, array.dtype, array.shape[1:]
+                )
             )
-        )
+    for role, classes in (("inputs", graph["input"].get("classes")), ("targets", graph["classes"])):
+        largest = max(int(numpy.load(batch[role], mmap_mode="r").max()) for batch in batches)
+        if classes is not None and largest >= classes:
+            raise ValueError(
+                "network {!r} has {} classes of {}, the data set {!r} has class {}".format(
+                    graph["network"], classes, role, data, largest
+                )
+            )
 
 
-def load(data):
-    """Return a data set's (inputs, targets) after checking their types and lengths; raise ValueError."""
-    inputs, targets = importlib.import_module("host.datasets." + data).load()
-    if inputs.dtype != numpy.float32 or targets.dtype != numpy.int64 or len(inputs) != len(targets):
+def load(data, shape):
+    """Return a data set's (inputs, targets) for an input shape, types and lengths checked; raise ValueError."""
+    try:
+        inputs, targets = importlib.import_module("host.datasets." + data).load(tuple(shape))
+    except ValueError as error:
+        raise ValueError("data set {!r}: {}".format(data, error)) from None
+    if inputs.dtype not in (numpy.float32, numpy.int64) or targets.dtype != numpy.int64 or len(inputs) != len(targets):
         raise ValueError(
-            "data set {!r}: load() must return float32 inputs and as many int64 targets, it returned {} {} and "
-            "{} {}".format(data, len(inputs), inputs.dtype, len(targets), targets.dtype)
+            "data set {!r}: load() must return float32 or int64 inputs and as many int64 targets, it returned {} {} "
+            "and {} {}".format(data, len(inputs), inputs.dtype, len(targets), targets.dtype)
         )
     return inputs, targets
 

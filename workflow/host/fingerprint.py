@@ -1,7 +1,8 @@
 """What a record was measured with, as hashes of the sources' meaning: a comment or a docstring changes nothing.
 
-A record holds `adapter`, `worker` (what measures), `network` (its graphs, so the op table too), `environment`, and a
-gate cell's also `gate` (what compares). A record whose hashes are not those of the checkout is stale.
+A record holds `adapter`, `worker` (what measures), `network` (its graphs, so the op table too), `environment`, and
+`data` (what is trained on) or, of a gate cell, `gate` (what compares). A record whose hashes are not those of the
+checkout is stale.
 """
 
 import ast
@@ -100,6 +101,15 @@ def network(name):
     return digest(" ".join(graph.sha256(each) for each in graphs))
 
 
+def data(name):
+    """Return the hash of a data set: its file, what lies beside it under its name, and what cuts it into batches."""
+    source = catalogue.find("data", name, "data")
+    beside = [path for path in sorted(source.parent.glob(name + ".*")) if path.suffix != ".py"]
+    parts = [hashlib.sha256(path.read_bytes()).hexdigest() for path in beside]
+    cutting = catalogue.WORKFLOW / "host" / "batches.py"
+    return digest(" ".join([python(read(source)), python(read(cutting)), *parts]))
+
+
 def environment(framework, accelerator):
     """Return the hash of envs/<accelerator>/<framework>.yaml."""
     return yaml_file(read(environment_path(framework, accelerator)))
@@ -118,7 +128,7 @@ def sources(cell, adapter_path, environment_file):
         "network": lambda: network(cell["network"]),
         "environment": lambda: yaml_file(read(environment_file)),
     }
-    return parts | {"gate": gate} if cell["mode"] == "gate" else parts
+    return parts | ({"gate": gate} if cell["mode"] == "gate" else {"data": lambda: data(cell["data"])})
 
 
 def of_cell(cell, accelerator):

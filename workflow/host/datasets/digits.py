@@ -8,8 +8,11 @@ framed by 2 pixels of background, the shape of MNIST's images; the grey levels 0
 import numpy
 
 
-def load():
-    """Return (inputs float32 (1797, 1, 28, 28) from 0 to 1, targets int64 (1797,) from 0 to 9)."""
+def load(shape):
+    """Return (inputs float32 (1797, 1, 28, 28) from 0 to 1, targets int64 (1797,) from 0 to 9).
+
+    shape  of the network's input: there is only this one here, and whoever cuts batches compares them
+    """
     from sklearn.datasets import load_digits  # takes a second to import: only when batches are cut
 
     digits = load_digits()

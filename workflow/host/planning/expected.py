@@ -20,8 +20,8 @@ def expected(plan):
     """
 
     @lru_cache(maxsize=None)
-    def of(framework, network, is_gate, accelerator):
-        cell = {"framework": framework, "network": network, "mode": "gate" if is_gate else "train"}
+    def of(framework, network, data, is_gate, accelerator):
+        cell = {"framework": framework, "network": network, "data": data, "mode": "gate" if is_gate else "train"}
         return fingerprint.of_cell(cell, accelerator)
 
     entries = []
@@ -33,7 +33,8 @@ def expected(plan):
             entry["note"] = "{} is not reachable from this machine".format(cell["hardware"])
         if not plan.config["records"]:
             accelerator = plan.hardware.accelerator(cell["hardware"])
-            entry["fingerprint"] = of(cell["framework"], cell["network"], cell["mode"] == "gate", accelerator)
+            same = (cell["framework"], cell["network"], cell["data"], cell["mode"] == "gate", accelerator)
+            entry["fingerprint"] = of(*same)
         entries.append(entry)
     return entries
 

@@ -13,6 +13,7 @@ from host.runner import command
 MEASURED = ("timer", "step_ns", "warmup_steps", "block_ns", "losses", "startup_seconds", "cpu", "gc_collections")
 STARTUP = ("spawn", "import", "build", "compile", "feed", "first_step")
 HASHES = {"adapter": "adapter", "worker": "worker", "network": "network", "environment": "environment file"}
+HASHES["data"] = "data set"
 
 
 def now():

@@ -96,7 +96,12 @@ def cut_batches(request, lowered, seed):
     cell = request.cell
     try:
         cut = batches.write(
-            cell["data"], cell["batch"], request.protocol["distinct_batches"], seed, request.cache / "batches"
+            cell["data"],
+            lowered["input"]["shape"],
+            cell["batch"],
+            request.protocol["distinct_batches"],
+            seed,
+            request.cache / "batches",
         )
         batches.check_fit(cell["data"], cut, lowered)
     except ValueError as error:
