@@ -88,7 +88,8 @@ def examine(framework, python, folder, cache):
     (folder / "job.json").write_text(json.dumps(job, default=str), encoding="utf-8")
     environment = {key: os.environ[key] for key in ("PATH", "HOME", "OPENBLAS_CORETYPE", "TMPDIR") if key in os.environ}
     environment.update(PYTHONPATH=os.environ["PYTHONPATH"], PYTHONNOUSERSITE="1", OMP_NUM_THREADS="1")
-    environment.update(OPENBLAS_NUM_THREADS="1", MKL_NUM_THREADS="1", **DECLARED[framework]["ENVIRONMENT"])
+    declared = {key: value.replace("{threads}", "1") for key, value in DECLARED[framework]["ENVIRONMENT"].items()}
+    environment.update(OPENBLAS_NUM_THREADS="1", MKL_NUM_THREADS="1", **declared)
     answer = subprocess.run(
         [str(python), "-m", "contract", str(folder / "job.json")],
         env=environment,

@@ -47,7 +47,7 @@ def run(job, channel, adapter_module):
         seed=fit.seed,
         tries=fit.tries,
         learning_rates=fit.rates,
-        smallest_gap=fit.gap,
+        smallest_gap=fit.gap if numpy.isfinite(fit.gap) else None,  # None: nothing in it can tie
         noise=fit.noise,
         fit=fit.fit,
         arrays=written,
@@ -62,12 +62,19 @@ class Start:
         self.arrays = starting_weights.draw(graph, seed)
         generator = numpy.random.RandomState(seed + 1)
         shape = (settings["batch"],) + tuple(graph["input"]["shape"])
+        aims = (settings["batch"],) + tuple(graph["target"]["shape"])
         self.batches = []
         for _ in range(steps):
-            inputs = generator.standard_normal(shape).astype(numpy.float32)
-            # squared: classes of unequal counts, so that a wrong mean over classes shows
-            targets = (generator.random_sample(settings["batch"]) ** 2 * graph["classes"]).astype(numpy.int64)
-            self.batches.append((inputs, targets))
+            if graph["input"]["dtype"] == "int64":
+                inputs = draw_classes(generator, shape, graph["input"]["classes"])
+            else:
+                inputs = generator.standard_normal(shape).astype(numpy.float32)
+            self.batches.append((inputs, draw_classes(generator, aims, graph["classes"])))
+
+
+def draw_classes(generator, shape, classes):
+    """Return random classes, int64, the first ones oftener: with equal counts a wrong mean over them would not show."""
+    return (generator.random_sample(shape) ** 2 * classes).astype(numpy.int64)
 
 
 class Maker:
@@ -115,7 +122,7 @@ class Maker:
         top = max(moves.values())
         return min(move / numpy.linalg.norm(start.arrays[name]) for name, move in moves.items() if move > 1e-6 * top)
 
-    def trajectory(self, arrays, batches, rates, networks, total=None):
+    def trajectory(self, arrays, batches, rates, networks, total=None, diagnose=False):
         """Return the arrays of one run of the reference; its networks are appended to `networks`."""
 
         def make(cell):
@@ -132,7 +139,7 @@ class Maker:
             return adapter
 
         settings = dict(self.settings, learning_rates=rates)
-        return gate.trajectory(make, self.cell, self.graph, arrays, batches, settings)[0]
+        return gate.trajectory(make, self.cell, self.graph, arrays, batches, settings, diagnose)[0]
 
     def measure_noise(self, start):
         """Set the start's noise per tensor, {name: {"operands", "reductions"}}, and whether it is fit."""
@@ -146,13 +153,15 @@ class Maker:
                 arrays, batches, total = start.arrays, start.batches, None
                 if kind == "operands":
                     arrays = {name: perturbation.elements(value, generator) for name, value in arrays.items()}
-                    batches = [(perturbation.elements(inputs, generator), targets) for inputs, targets in batches]
+                    if self.graph["input"]["dtype"] == "float32":
+                        batches = [(perturbation.elements(inputs, generator), targets) for inputs, targets in batches]
                 else:
                     total = perturbation.Sums(generator)
                 found = self.trajectory(arrays, batches, start.rates, [], total)
                 for name, entry in noise.items():
                     entry[kind] = max(entry[kind], change(found[name], start.found[name]))
         start.noise = noise
+        start.found.update(self.trajectory(start.arrays, start.batches, start.rates, [], diagnose=True))
         start.fit = start.gap >= NEAREST_TIE and largest(noise) <= LARGEST_NOISE
 
 

@@ -41,30 +41,27 @@ def write_arrays(found, folder):
     return files
 
 
-def trajectory(make, cell, graph, arrays, batches, settings):
+def trajectory(make, cell, graph, arrays, batches, settings, diagnose=True):
     """Return ({name: array}, facts) of one plain step and of five steps with momentum, decay and a rate change.
 
     make      callable like an Adapter class
     arrays    {name: array}: the starting parameters and buffers, graph layouts
     batches   [(inputs, targets)]: one for each of the five steps
     settings  learning_rates (five), momentum, weight_decay, gradient_learning_rate, and for the reference the forms
+    diagnose  also take the value of every op (value/O), where the adapter shows them, and a second plain step (again/T)
     names     loss (5), logits, inference_logits, evaluation_loss; gradient/T, update1/T, update5/T for each
               parameter T; buffer/B
     """
     found = {}
     plain = dict(settings["forms"], name="sgd", momentum=0.0, weight_decay=0.0)
     plain["learning_rate"] = settings["gradient_learning_rate"]
-    adapter = start(make, cell, graph, arrays, plain, batches)
-    adapter.step(0)
-    adapter.synchronize()
-    found["logits"] = adapter.logits()
-    if hasattr(adapter, "gradients"):
-        gradients = adapter.gradients()
-    else:  # a power of two as rate: the division is exact, and so large that the subtraction costs nothing
-        rate = settings["gradient_learning_rate"]
-        gradients = {name: -step / rate for name, step in moved(adapter, graph, arrays).items()}
+    logits, gradients = plain_step(make, cell, graph, arrays, batches, plain)
+    found["logits"] = logits
     found.update(("gradient/" + name, value) for name, value in gradients.items())
-    adapter.close()
+    if diagnose:
+        _, gradients = plain_step(make, cell, graph, arrays, batches, plain)
+        found.update(("again/" + name, value) for name, value in gradients.items())
+        found.update(("value/" + name, value) for name, value in values(make, cell, graph, arrays, batches, plain))
 
     adapter = start(make, dict(cell, mode="infer"), graph, arrays, plain, batches)
     adapter.step(0)
@@ -91,6 +88,29 @@ def trajectory(make, cell, graph, arrays, batches, settings):
     found["evaluation_loss"] = numpy.array(float(adapter.evaluate(*batches[0])[0]))
     adapter.close()
     return found, facts
+
+
+def plain_step(make, cell, graph, arrays, batches, optimizer):
+    """Return (logits, {parameter: gradient}) of one step without momentum and decay."""
+    adapter = start(make, cell, graph, arrays, optimizer, batches)
+    adapter.step(0)
+    adapter.synchronize()
+    logits = adapter.logits()
+    if hasattr(adapter, "gradients"):
+        gradients = adapter.gradients()
+    else:  # a power of two as rate: the division is exact, and so large that the subtraction costs nothing
+        rate = optimizer["learning_rate"]
+        gradients = {name: -step / rate for name, step in moved(adapter, graph, arrays).items()}
+    adapter.close()
+    return logits, gradients
+
+
+def values(make, cell, graph, arrays, batches, optimizer):
+    """Return [(op, its value)] of a forward pass in training mode; nothing where the adapter does not show them."""
+    adapter = start(make, cell, graph, arrays, optimizer, batches)
+    shown = adapter.values(0) if hasattr(adapter, "values") else {}
+    adapter.close()
+    return sorted(shown.items())
 
 
 def start(make, cell, graph, arrays, optimizer, batches):

@@ -142,3 +142,27 @@ def from_channels_last(array, image=None):
         channels, height, width = image
         array = array.reshape(-1, height, width, channels).transpose(0, 3, 1, 2).reshape(array.shape)
     return numpy.ascontiguousarray(array)
+
+
+def flattened_values(graph, transposed):
+    """Return {value: (channels, height, width)} of the flattened images in which the channels were left fastest.
+
+    transposed  the flattened values that are channels first, of `flattened_images`
+    """
+    known, found = shapes(graph), {}
+    for op in graph["ops"]:
+        source = op["inputs"][0]
+        if op["op"] == "flatten" and len(known[source]) == 3 and op["name"] not in transposed:
+            found[op["name"]] = known[source]
+        elif op["op"] in PER_ELEMENT and source in found:
+            found[op["name"]] = found[source]
+    return found
+
+
+def value_from_channels_last(array, image=None):
+    """Return the graph's form of a batch of an op's values: images NCHW, and flattened ones (image) in that order."""
+    if image is not None:
+        channels, height, width = image
+        array = array.reshape(-1, height, width, channels)
+    array = array.transpose(0, 3, 1, 2) if array.ndim == 4 else array
+    return numpy.ascontiguousarray(array if image is None else array.reshape(len(array), -1))

@@ -11,6 +11,8 @@ import numpy
 UNIT = 2.0**-24  # half a unit in the last place of float32 at 1
 LOSS = 1e-5  # constant: the noise of a loss says nothing about honest error there
 BUFFER = 1.5e-5  # batch-norm running statistics
+LAYER = 1e-5  # the value of an op: only to say where a disagreement begins, so as coarse as the logits
+PRECISION = 3e-5  # worst gradient without batch-norm: honest float32 stays below 4e-6, TF32 is above 2e-4
 CAP = 1e-3  # above it the network is unfit as a gate network: another seed, never another cap
 NOISE_FACTOR = 20.0  # on the change under perturbed weights and inputs
 REDUCTION_FACTOR = 10.0  # on the change under perturbed batch-norm reductions

@@ -32,6 +32,7 @@ def judge(made, messages, scratch):
         "graph_sha256": graph.sha256(made.graph),
         "forms": made.settings["forms"],
         "checks": compare.compare(made.graph, messages["built"], found, made),
+        "layers": compare.layers(made.graph, found, made),
         "start": {name: made.facts[name] for name in ("tries", "smallest_gap", "fit")},
         "settings": {name: value for name, value in made.settings.items() if name not in ("seed", "forms")},
     }

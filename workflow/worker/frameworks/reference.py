@@ -46,8 +46,8 @@ class Adapter:
         self.network = Network(graph, weights, optimizer, watching=self.mode == "gate")
 
     def feed(self, index, inputs, targets):
-        """Keep batch `index` in float64."""
-        self.batches[index] = (numpy.asarray(inputs, dtype=numpy.float64), numpy.asarray(targets))
+        """Keep batch `index`; the network takes it in float64, and classes as they are."""
+        self.batches[index] = (numpy.asarray(inputs), numpy.asarray(targets))
 
     def step(self, index):
         """Train, or in mode `infer` evaluate, on batch `index`."""
@@ -65,8 +65,16 @@ class Adapter:
         return self.last_loss
 
     def logits(self):
-        """Return the logits of the last step, (batch, classes)."""
+        """Return the logits of the last step, (batch, classes) or (batch, positions, classes)."""
         return self.network.logits
+
+    def values(self, index):
+        """Return {op: float64 array} of a forward pass in training mode on batch `index`, the loss left out."""
+        self.network.forward(*self.batches[index], training=True)
+        kept = dict(self.network.values)
+        for name in (self.network.graph["input"]["value"], self.network.graph["loss"]):
+            del kept[name]
+        return kept
 
     def parameters(self):
         """Return {name: float64 array}, copied."""

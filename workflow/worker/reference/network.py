@@ -13,7 +13,7 @@ class Context:
     """What the ops of one pass share.
 
     training          batch statistics and dropout, or evaluation
-    targets           int64 classes, one a sample
+    targets           int64 classes, one a sample, or one a position: (batch,) or (batch, positions)
     total             the sum that batch_norm uses in training (`perturbation.Sums` disturbs it)
     running_variance  "biased" or "unbiased": the batch variance that enters the running one
     generator         numpy RandomState of the dropout masks
@@ -63,6 +63,7 @@ class Network:
         self.watching = watching
         self.generator = numpy.random.RandomState(0)
         self.smallest_gap = numpy.inf  # over all training passes: |ReLU input| or max-pool lead, in rms of its tensor
+        self.values = {}  # of the last forward pass, by name
         self.logits = None
         self.input_gradient = None
         self.tape = []
@@ -72,7 +73,10 @@ class Network:
         targets = numpy.asarray(targets)
         watching = self.watching and training
         context = Context(training, targets, self.total, self.running_variance, self.generator, watching)
-        values = {self.graph["input"]["value"]: numpy.asarray(inputs, dtype=numpy.float64)}
+        inputs = numpy.asarray(inputs)
+        if self.graph["input"]["dtype"] != "int64":  # classes stay what they are: they are looked up, not computed with
+            inputs = inputs.astype(numpy.float64)
+        values = {self.graph["input"]["value"]: inputs}
         self.tape = []
         for op in self.graph["ops"]:
             tensors = {role: self.parameters[name] for role, name in op["parameters"].items()}
@@ -82,21 +86,25 @@ class Network:
             check_shape(op, made)
             values[op["name"]] = made
             self.tape.append((op, backward))
-        self.logits = values[self.graph["logits"]]
+        self.values, self.logits = values, values[self.graph["logits"]]
         self.smallest_gap = min(self.smallest_gap, context.smallest_gap)
         return float(values[self.graph["loss"]])
 
     def backward(self):
-        """Return {parameter name: gradient of the last loss}, in the graph's order; `input_gradient` is kept too."""
+        """Return {parameter name: gradient of the last loss}, in the graph's order.
+
+        `input_gradient` is kept too; it is None where the input is classes, to which there is no gradient.
+        """
         to_value = {self.graph["loss"]: 1.0}
         to_parameter = {}
         for op, backward in reversed(self.tape):
             to_inputs, by_role = backward(to_value.pop(op["name"]))
             for name, gradient in zip(op["inputs"], to_inputs):
-                to_value[name] = to_value[name] + gradient if name in to_value else gradient
+                if gradient is not None:
+                    to_value[name] = to_value[name] + gradient if name in to_value else gradient
             for role, gradient in by_role.items():
                 to_parameter[op["parameters"][role]] = gradient
-        self.input_gradient = to_value[self.graph["input"]["value"]]
+        self.input_gradient = to_value.get(self.graph["input"]["value"])
         return {name: to_parameter[name] for name in self.parameters}
 
     def train(self, inputs, targets):
