@@ -11,6 +11,7 @@ import pytest
 from host import catalogue
 from host.gate import bundle, compare, locate, tolerance
 from host.gate.tolerance import Noise
+from host.runner import gate as runner
 from worker import gate
 from worker.frameworks.reference import Adapter
 
@@ -103,6 +104,20 @@ def test_a_wrong_attribute_is_found_where_it_is(bundles):
         ops["local_response_norm_1"]["attributes"]["k"] = 1.0
 
     assert said(bundles("gate_images"), change=change).startswith("forward, from local_response_norm 'local_resp")
+
+
+def test_the_runner_prints_a_refusal_and_nothing_else(bundles):
+    def change(ops):
+        ops["first"]["attributes"]["padding"] = [0, 2, 1, 1]
+
+    cell = dict(bundle.CELL, network="gate_residual", protocol="gate", repeat=1, attempt=0)
+    said = []
+    runner.tell(judged(bundles("gate_residual")), cell, said.append)
+    assert said == []
+    runner.tell(judged(bundles("gate_residual"), change=change), cell, said.append)
+    (line,) = said
+    assert line.startswith("reference gate_residual gate b16 t1 eager r1: not equivalent: forward, from conv2d 'first'")
+    assert "exceeds its tolerance" in line
 
 
 def test_without_values_only_the_pass_is_named(bundles):

@@ -6,7 +6,8 @@ import numpy
 
 from host import graph
 from host.gate import bundle as bundles
-from host.gate import compare
+from host.gate import compare, locate
+from host.planning import axes
 
 
 def bundle(request):
@@ -36,3 +37,10 @@ def judge(made, messages, scratch):
         "start": {name: made.facts[name] for name in ("tries", "smallest_gap", "fit")},
         "settings": {name: value for name, value in made.settings.items() if name not in ("seed", "forms")},
     }
+
+
+def tell(judged, cell, say):
+    """Say what a gate cell disagrees in, from where on, if it does; `judged` is the record's `gate`."""
+    place = locate.first(judged)
+    if place:
+        say("{}: not equivalent: {}".format(axes.describe(cell), locate.text(place)))

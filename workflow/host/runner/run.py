@@ -79,6 +79,7 @@ def attempt(request, parents, say, seen):
     if status == "ok" and made is not None:
         seen["phase"] = "comparison"
         seen["gate"] = gate.judge(made, conversation.messages, scratch)
+        gate.tell(seen["gate"], request.cell, say)
     return status, reason
 
 
