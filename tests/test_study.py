@@ -193,3 +193,10 @@ def test_blocks_are_seeded_permutations_of_the_same_cells():
 def test_another_seed_gives_another_order(write):
     orders = [list(flow.arrange(write(lambda content, seed=seed: content.update(seed=seed)))[1]) for seed in (1, 2)]
     assert orders[0] != orders[1] and sorted(orders[0]) == sorted(orders[1])
+
+
+def test_a_checkout_whose_path_has_braces_is_refused_in_words():
+    with pytest.raises(
+        Mistake, match=r"/home/\{me\}: Snakemake takes braces in a path for wildcards: move the checkout"
+    ):
+        flow.check_place("/home/{me}")

@@ -21,6 +21,7 @@ def plan(given, where="config/config.yaml"):
 
     given  the workflow's configuration: config.yaml with what the command line changes
     """
+    check_place(catalogue.ROOT)
     config = check_config(given, where)
     here = hardware.load()
     if config["records"]:
@@ -36,6 +37,12 @@ def plan(given, where="config/config.yaml"):
             "nothing to run and nothing to draw.".format(wanted.name, ", ".join(map(repr, keys)), here.here)
         )
     return result
+
+
+def check_place(folder):
+    """Raise a Mistake for a checkout that Snakemake cannot work in."""
+    if set("{}") & set(str(folder)):
+        raise Mistake("{}: Snakemake takes braces in a path for wildcards: move the checkout.".format(folder))
 
 
 def check_config(given, where):
