@@ -1,6 +1,6 @@
 """Ops on images, (channels, height, width): convolution, pooling, normalisation across channels."""
 
-from host.graph.ops.table import Made, flag, image, number, one_of, op, spread, whole, with_bias
+from host.graph.ops.table import Made, flag, image, number, one_of, op, positive, spread, whole, with_bias
 
 
 def positions(length, kernel, stride, before, after, rounding="floor"):
@@ -81,4 +81,4 @@ def local_response_norm(shape, size=5, alpha=1e-4, beta=0.75, k=1.0):
     if size % 2 == 0:
         raise ValueError("size is {}; it must be odd: as many neighbours on either side".format(size))
     attributes = {"size": size, "alpha": number("alpha", alpha, 0.0, 1e3), "beta": number("beta", beta, 0.0, 1e3)}
-    return Made(image(shape), dict(attributes, k=number("k", k, 0.0, 1e3)))
+    return Made(image(shape), dict(attributes, k=positive("k", k, 1e3)))

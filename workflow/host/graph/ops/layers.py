@@ -1,6 +1,6 @@
 """Ops with parameters on any shape, and the loss: fully connected, normalisation, cross-entropy."""
 
-from host.graph.ops.table import Made, Tensor, number, op, whole, with_bias
+from host.graph.ops.table import Made, Tensor, number, op, positive, whole, with_bias
 
 
 @op()
@@ -12,21 +12,13 @@ def dense(shape, units, bias=True):
     return Made((*shape[:-1], units), {"units": units}, with_bias((units, shape[-1]), bias))
 
 
-def positive_epsilon(epsilon):
-    """Return epsilon as a float; ValueError unless 0 < epsilon < 1."""
-    epsilon = number("epsilon", epsilon, 0.0, 1.0)
-    if epsilon == 0.0:
-        raise ValueError("epsilon is 0; it must be above 0, or what is constant divides by 0")
-    return epsilon
-
-
 @op()
 def batch_norm(shape, epsilon=1e-5, momentum=0.9):
     """Normalise each channel over batch and positions; running = momentum * running + (1 - momentum) * batch."""
     if len(shape) not in (1, 3):
         problem = "the input has shape {}; it must be (channels,) or (channels, height, width)"
         raise ValueError(problem.format(list(shape)))
-    epsilon, momentum = positive_epsilon(epsilon), number("momentum", momentum, 0.0, 1.0)
+    epsilon, momentum = positive("epsilon", epsilon, 1.0), number("momentum", momentum, 0.0, 1.0)
     channels = (shape[0],)
     parameters = {"gamma": Tensor(channels, "normalization", 1.0), "beta": Tensor(channels, "normalization", 0.0)}
     buffers = {"running_mean": Tensor(channels, None, 0.0), "running_variance": Tensor(channels, None, 1.0)}
@@ -41,7 +33,7 @@ def layer_norm(shape, epsilon=1e-5):
         raise ValueError(problem.format(list(shape)))
     width = (shape[-1],)
     parameters = {"gamma": Tensor(width, "normalization", 1.0), "beta": Tensor(width, "normalization", 0.0)}
-    return Made(shape, {"epsilon": positive_epsilon(epsilon)}, parameters)
+    return Made(shape, {"epsilon": positive("epsilon", epsilon, 1.0)}, parameters)
 
 
 @op()

@@ -80,6 +80,13 @@ def number(name, value, low, high):
     return float(value)
 
 
+def positive(name, value, high):
+    """Return the value as a float; ValueError unless 0 < value < high."""
+    if number(name, value, 0.0, high) == 0.0:
+        raise ValueError("{} is 0; it must be above 0, or what is constant or zero divides by 0".format(name))
+    return float(value)
+
+
 def spread(name, value, lengths, least):
     """Return a number or a sequence as a list: one number is repeated, two become (vertical x2, horizontal x2) of 4."""
     values = [value] if isinstance(value, int) else list(value)
