@@ -32,8 +32,12 @@ def gate_network(name, **options):
     """Return (network, inputs, targets) of a gate size, batch 16, unequal class counts."""
     lowered = graph.lower(name, "gate", "gate")
     generator = numpy.random.RandomState(5)
-    inputs = generator.normal(size=(16, *lowered["input"]["shape"])).astype(numpy.float32)
-    targets = generator.randint(0, lowered["classes"], 16)
+    shape = (16, *lowered["input"]["shape"])
+    if lowered["input"]["dtype"] == "int64":
+        inputs = generator.randint(0, lowered["input"]["classes"], shape)
+    else:
+        inputs = generator.normal(size=shape).astype(numpy.float32)
+    targets = generator.randint(0, lowered["classes"], (16, *lowered["target"]["shape"]))
     return Network(lowered, weights.draw(lowered, 11), dict(PLAIN), **options), inputs, targets
 
 
@@ -105,8 +109,8 @@ def test_a_graph_that_the_reference_cannot_compute_is_refused():
     lowered["ops"][1]["output_shape"] = [24]
     with pytest.raises(ValueError, match=r"hidden1: the graph says \[24\] without the batch, dense makes \[23\]"):
         Network(lowered, drawn, PLAIN).forward(numpy.zeros((2, 1, 9, 7)), numpy.array([0, 1]), training=True)
-    lowered["ops"][1]["op"] = "lstm"
-    with pytest.raises(ValueError, match="hidden1: the reference has no op 'lstm'"):
+    lowered["ops"][1]["op"] = "gru"
+    with pytest.raises(ValueError, match="hidden1: the reference has no op 'gru'"):
         Network(lowered, drawn, PLAIN)
 
 
@@ -194,6 +198,16 @@ def test_adapter_steps_as_the_network_does_and_answers_in_float64():
         assert (values == network.parameters[name]).all()
         assert (made.gradients()[name] == gradients[name]).all()
     assert made.network.smallest_gap < numpy.inf, "a gate cell watches for near ties"
+
+
+def test_adapter_takes_classes_as_they_are_and_there_is_no_gradient_to_them():
+    made, inputs, targets = adapter("char_lstm")
+    made.step(0)
+    network, _, _ = gate_network("char_lstm")
+    loss, _ = network.train(inputs, targets)
+    assert made.loss() == loss and made.logits().shape == (16, 5, 11)
+    assert made.network.input_gradient is None
+    assert set(made.gradients()) == set(made.parameters())
 
 
 def test_adapter_uses_a_new_learning_rate_from_the_next_step():

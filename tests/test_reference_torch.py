@@ -12,7 +12,7 @@ import pytest
 
 from host import catalogue, graph
 from host.graph import weights
-from worker.reference import OPS
+from host.graph.ops import OPS as HOST_OPS
 from worker.reference.network import Network
 
 TOLERANCE = 1e-10
@@ -25,10 +25,11 @@ OPTIMIZER = {
     "running_variance": "unbiased",
 }
 RATES = [0.05, 0.05, 0.05, 0.01, 0.01]
+CLASSES = 11  # of the inputs of an embedding
 
 
 def tail(g, x):
-    """End a network that tests one op: weigh every element of its output differently."""
+    """End a network that tests one op: weigh every element of its output differently, a sequence's at each position."""
     x = g.flatten(x) if len(x.shape) == 3 else x
     g.softmax_cross_entropy(g.dense(x, 3, name="tail"))
 
@@ -43,6 +44,10 @@ ALONE = {
     "max_pool2d, ceil": ((3, 8, 6), lambda g, x: g.max_pool2d(x, 3, stride=2, rounding="ceil")),
     "max_pool2d, ceil, padded": ((3, 5, 6), lambda g, x: g.max_pool2d(x, 2, stride=3, padding=1, rounding="ceil")),
     "max_pool2d, one-sided": ((3, 8, 7), lambda g, x: g.max_pool2d(x, 3, stride=2, padding=(0, 1, 1, 0))),
+    "max_pool2d, ceil, one-sided": (
+        (3, 7, 8),
+        lambda g, x: g.max_pool2d(x, 3, stride=2, padding=(0, 1, 1, 0), rounding="ceil"),
+    ),
     "avg_pool2d, counted": ((3, 8, 7), lambda g, x: g.avg_pool2d(x, (3, 2), stride=2, padding=1)),
     "avg_pool2d, not counted": ((3, 8, 7), lambda g, x: g.avg_pool2d(x, 3, stride=2, padding=1, count_padding=False)),
     "avg_pool2d, ceil, counted": ((3, 8, 6), lambda g, x: g.avg_pool2d(x, 3, stride=2, padding=1, rounding="ceil")),
@@ -55,6 +60,14 @@ ALONE = {
         (3, 8, 7),
         lambda g, x: g.avg_pool2d(x, 3, stride=2, padding=(0, 1, 2, 0), count_padding=False),
     ),
+    "avg_pool2d, ceil, one-sided": (
+        (3, 7, 7),
+        lambda g, x: g.avg_pool2d(x, 3, stride=2, padding=(0, 1, 2, 0), rounding="ceil"),
+    ),
+    "avg_pool2d, ceil, one-sided, not counted": (
+        (3, 7, 7),
+        lambda g, x: g.avg_pool2d(x, 3, stride=2, padding=(0, 1, 2, 0), rounding="ceil", count_padding=False),
+    ),
     "global_avg_pool": ((5, 4, 3), lambda g, x: g.global_avg_pool(x)),
     "relu": ((5, 4, 3), lambda g, x: g.relu(x)),
     "sigmoid": ((11,), lambda g, x: g.sigmoid(x)),
@@ -65,13 +78,38 @@ ALONE = {
     "add": ((3, 5, 4), lambda g, x: g.add(x, g.sigmoid(x))),
     "flatten": ((3, 5, 4), lambda g, x: g.flatten(x)),
     "softmax_cross_entropy": ((11,), lambda g, x: x),
+    "dense, at positions": ((4, 7), lambda g, x: g.dense(x, 5)),
+    "softmax_cross_entropy, at positions": ((4, 7), lambda g, x: x),
+    "flatten, a sequence": ((4, 7), lambda g, x: g.flatten(x)),
+    "add, sequences": ((4, 7), lambda g, x: g.add(x, g.tanh(x))),
+    "gelu, erf": ((40,), lambda g, x: g.gelu(x, "erf")),
+    "gelu, tanh": ((40,), lambda g, x: g.gelu(x, "tanh")),
+    "multiply": ((3, 5, 4), lambda g, x: g.multiply(x, g.sigmoid(x))),
+    "concat": ((3, 5, 4), lambda g, x: g.concat(g.tanh(x), g.conv2d(x, 2, 1), x)),
+    "concat, height": ((3, 5, 4), lambda g, x: g.concat(x, g.conv2d(x, 3, (2, 1)), axis=1)),
+    "concat, sequences": ((4, 7), lambda g, x: g.concat(x, g.dense(x, 2), axis=1)),
+    "reshape": ((3, 5, 4), lambda g, x: g.reshape(x, (6, 10))),
+    "reshape, to an image": ((30,), lambda g, x: g.conv2d(g.reshape(x, (2, 3, 5)), 2, 2)),
+    "local_response_norm": ((7, 3, 2), lambda g, x: g.local_response_norm(x)),
+    "local_response_norm, felt": ((7, 3, 2), lambda g, x: g.local_response_norm(x, 3, alpha=2.0, beta=0.6, k=0.7)),
+    "local_response_norm, wide": ((3, 3, 2), lambda g, x: g.local_response_norm(x, 9, alpha=5.0, beta=1.5, k=2.0)),
+    "layer_norm": ((4, 7), lambda g, x: g.layer_norm(x)),
+    "layer_norm of vectors": ((7,), lambda g, x: g.layer_norm(x, epsilon=0.1)),
+    "embedding": ((9,), lambda g, x: g.embedding(x, CLASSES, 4)),
+    "position_embedding": ((4, 7), lambda g, x: g.position_embedding(x)),
+    "lstm": ((8, 5), lambda g, x: g.lstm(x, 6)),
+    "lstm, two layers": ((5, 3), lambda g, x: g.lstm(g.lstm(x, 6), 4)),
+    "attention": ((6, 24), lambda g, x: g.attention(x, 2, causal=False)),
+    "attention, causal": ((6, 27), lambda g, x: g.attention(x, 3, causal=True)),
+    "attention, one head": ((1, 12), lambda g, x: g.attention(x, 1, causal=True)),
 }
 
 
 def alone(case):
     """Return the gate graph of one op between the input and a dense layer."""
     shape, define = ALONE[case]
-    return graph.build(lambda g: tail(g, define(g, g.input(shape))), "one_op", "gate", {}, "gate")
+    classes = CLASSES if case.startswith("embedding") else None
+    return graph.build(lambda g: tail(g, define(g, g.input(shape, classes=classes))), "one_op", "gate", {}, "gate")
 
 
 def cases():
@@ -97,9 +135,17 @@ def arrays_of(case):
     arrays = weights.draw(lowered, 23)
     batch = 6 if lowered["network"] == "one_op" else 16
     for step in range(len(rates)):
-        arrays["x{}".format(step)] = generator.normal(size=(batch, *lowered["input"]["shape"])).astype(numpy.float32)
-        arrays["y{}".format(step)] = generator.randint(0, lowered["classes"], batch)
+        arrays["x{}".format(step)] = inputs_of(lowered, generator, batch)
+        arrays["y{}".format(step)] = generator.randint(0, lowered["classes"], (batch, *lowered["target"]["shape"]))
     return arrays
+
+
+def inputs_of(lowered, generator, batch):
+    """Return float32 images, vectors or sequences, or int64 classes, as the graph's input says."""
+    shape = (batch, *lowered["input"]["shape"])
+    if lowered["input"]["dtype"] == "int64":
+        return generator.randint(0, lowered["input"]["classes"], shape)
+    return generator.normal(size=shape).astype(numpy.float32)
 
 
 @pytest.fixture(scope="module")
@@ -138,7 +184,8 @@ def ours(case):
         gradients = network.backward()
         if step == 0:
             found["logits"] = network.logits
-            found["gradient/input"] = network.input_gradient
+            if network.input_gradient is not None:
+                found["gradient/input"] = network.input_gradient
             found.update(("gradient/" + name, values) for name, values in gradients.items())
         network.optimizer.update(network.parameters, gradients)
     found["losses"] = numpy.array(losses)
@@ -161,5 +208,6 @@ def test_reference_and_torch_agree(case, torchs):
         assert numpy.linalg.norm(ours_here - theirs) / scale < TOLERANCE, name
 
 
-def test_every_op_is_compared_alone():
-    assert {case.split(",")[0].split(" ")[0] for case in ALONE} == set(OPS)
+def test_every_op_of_the_host_is_compared():
+    assert {op["op"] for case in ALONE for op in alone(case)["ops"]} == set(HOST_OPS)
+    assert {case.split(",")[0].split(" ")[0] for case in ALONE} == set(HOST_OPS), "and has a case of its own"

@@ -3,7 +3,7 @@
 Run by test_reference_torch.py under the torch environment's Python:
     python torch_float64.py JOB.json OUT.npz
 JOB holds {name: job}; OUT gets every array as <name>/<array>. A job has graph, arrays (.npz of weights, buffers and the
-batches x0, y0, x1, ...), steps, training, optimizer, and learning_rates, one a step.
+batches x0, y0, x1, ...), training, optimizer, and learning_rates, one a step.
 """
 
 import json
@@ -26,13 +26,13 @@ def conv2d(x, a, p, training):
 
 
 def max_pool2d(x, a, p, training):
-    # ceil_mode drops a window that starts in torch's own padding, so padding is left to torch wherever it can be
+    # ceil_mode drops a window that starts in torch's own padding, so padding is left to torch wherever it can be; where
+    # it cannot, a window that starts in the far padding would be one too many, and the shapes would not fit
     top, bottom, left, right = a["padding"]
     ceil = a["rounding"] == "ceil"
     if (top, left) == (bottom, right):
         return functional.max_pool2d(x, a["kernel"], a["stride"], (top, left), ceil_mode=ceil)
-    assert not ceil
-    return functional.max_pool2d(padded(x, a["padding"], -numpy.inf), a["kernel"], a["stride"])
+    return functional.max_pool2d(padded(x, a["padding"], -numpy.inf), a["kernel"], a["stride"], ceil_mode=ceil)
 
 
 def avg_pool2d(x, a, p, training):
@@ -40,16 +40,42 @@ def avg_pool2d(x, a, p, training):
     ceil, count = a["rounding"] == "ceil", a["count_padding"]
     if (top, left) == (bottom, right):
         return functional.avg_pool2d(x, a["kernel"], a["stride"], (top, left), ceil, count)
-    assert not ceil
-    mean = functional.avg_pool2d(padded(x, a["padding"]), a["kernel"], a["stride"])
-    if count:
-        return mean
-    return mean / functional.avg_pool2d(padded(torch.ones_like(x), a["padding"]), a["kernel"], a["stride"])
+    # what a window of ceil_mode hangs over is not counted; of what is counted, the ones say which share is no padding
+    mean, share = (
+        functional.avg_pool2d(padded(each, a["padding"]), a["kernel"], a["stride"], ceil_mode=ceil)
+        for each in (x, torch.ones_like(x))
+    )
+    return mean if count else mean / share
 
 
 def batch_norm(x, a, p, training):
     mean, variance = p["running_mean"], p["running_variance"]
     return functional.batch_norm(x, mean, variance, p["gamma"], p["beta"], training, 1 - a["momentum"], a["epsilon"])
+
+
+def lstm(x, a, p, training):
+    """What torch.nn.LSTM calls; its second bias is 0 and has no gradient."""
+    zeros = torch.zeros(1, len(x), a["units"], dtype=x.dtype)
+    weights = [p["weight_input"], p["weight_hidden"], p["bias"], torch.zeros_like(p["bias"])]
+    return torch.lstm(x, (zeros, zeros), weights, True, 1, 0.0, training, False, True)[0]  # ..., both ways, batch first
+
+
+def attention(x, a, p, training):
+    query, key, value = (each.unflatten(2, (a["heads"], -1)).transpose(1, 2) for each in x.chunk(3, 2))
+    y = functional.scaled_dot_product_attention(query, key, value, is_causal=a["causal"])
+    return y.transpose(1, 2).flatten(2)
+
+
+def gelu(x, a, p, training):
+    return functional.gelu(x, approximate={"erf": "none", "tanh": "tanh"}[a["approximation"]])
+
+
+def layer_norm(x, a, p, training):
+    return functional.layer_norm(x, x.shape[-1:], p["gamma"], p["beta"], a["epsilon"])
+
+
+def local_response_norm(x, a, p, training):
+    return functional.local_response_norm(x, a["size"], a["alpha"], a["beta"], a["k"])
 
 
 OPS = {
@@ -64,6 +90,19 @@ OPS = {
     "tanh": lambda x, a, p, training: torch.tanh(x),
     "dropout": lambda x, a, p, training: functional.dropout(x, a["rate"], training),
     "flatten": lambda x, a, p, training: x.flatten(1),
+    "reshape": lambda x, a, p, training: x.reshape(len(x), *a["to"]),
+    "embedding": lambda x, a, p, training: functional.embedding(x, p["weight"]),
+    "position_embedding": lambda x, a, p, training: x + p["weight"],
+    "gelu": gelu,
+    "layer_norm": layer_norm,
+    "local_response_norm": local_response_norm,
+    "lstm": lstm,
+    "attention": attention,
+}
+OF_SEVERAL = {
+    "add": lambda read, a: read[0] + read[1],
+    "multiply": lambda read, a: read[0] * read[1],
+    "concat": lambda read, a: torch.cat(read, 1 + a["axis"]),
 }
 
 
@@ -73,10 +112,10 @@ def forward(graph, tensors, x, y, training):
     for op in graph["ops"]:
         read = [values[name] for name in op["inputs"]]
         own = {role: tensors[name] for role, name in {**op["parameters"], **op["buffers"]}.items()}
-        if op["op"] == "add":
-            values[op["name"]] = read[0] + read[1]
+        if op["op"] in OF_SEVERAL:
+            values[op["name"]] = OF_SEVERAL[op["op"]](read, op["attributes"])
         elif op["op"] == "softmax_cross_entropy":
-            values[op["name"]] = functional.cross_entropy(read[0], y)
+            values[op["name"]] = functional.cross_entropy(read[0].reshape(-1, graph["classes"]), y.reshape(-1))
         else:
             values[op["name"]] = OPS[op["op"]](read[0], op["attributes"], own, training)
     return values[graph["loss"]], values[graph["logits"]]
@@ -98,7 +137,9 @@ def run(job):
         [each for each in groups if each["params"]], lr=1.0, momentum=job["optimizer"]["momentum"]
     )
     for step, learning_rate in enumerate(job["learning_rates"]):
-        x = arrays["x{}".format(step)].double().requires_grad_(True)
+        x = arrays["x{}".format(step)]
+        if graph["input"]["dtype"] == "float32":
+            x = x.double().requires_grad_(True)
         for group in optimizer.param_groups:
             group["lr"] = learning_rate
         optimizer.zero_grad()
@@ -107,7 +148,8 @@ def run(job):
         losses.append(loss.item())
         if step == 0:
             found["logits"] = logits.detach().numpy()
-            found["gradient/input"] = x.grad.numpy().copy()
+            if x.requires_grad:
+                found["gradient/input"] = x.grad.numpy().copy()
             found.update(("gradient/" + name, tensors[name].grad.numpy().copy()) for name in names)
         optimizer.step()
     found["losses"] = numpy.array(losses)

@@ -9,7 +9,12 @@ def conv2d(inputs, attributes, tensors, context):
     """y[n, o, r, c] = sum over i, a, b of weight[o, i, a, b] * x[n, i, r * down + a - top, c * across + b - left].
 
     x outside its image is 0; the kernel is not flipped; bias[o] is added where the op has one. With groups, output
-    channel o of group k sums over the input channels of group k only.
+    channel o of group k sums over the input channels of group k only: i counts from the first of them, and the weight
+    is (output channels, input channels / groups, kernel height, kernel width).
+        dweight[o, i, a, b] = sum over n, r, c of dy[n, o, r, c] * the x above
+        dx sums, for each element, weight[o, i, a, b] * dy[n, o, r, c] over every place of it in the sums above
+    Source: LeCun et al. 1998, "Gradient-based learning applied to document recognition", section II.A; groups:
+    Krizhevsky, Sutskever & Hinton 2012, "ImageNet classification with deep convolutional neural networks", section 3.5.
     """
     (x,) = inputs
     weight, groups = tensors["weight"], attributes["groups"]

@@ -2,7 +2,9 @@
 
 
 def dropout(inputs, attributes, tensors, context):
-    """In training y = x * mask / (1 - rate), each mask element 1 with probability 1 - rate; in evaluation y = x.
+    """In training y[...] = x[...] * mask[...] / (1 - rate), mask 1 with probability 1 - rate, else 0; else y = x.
+
+    Every element of every sample has a mask of its own, drawn anew each time; the gradient goes through the same mask.
 
     Source: Srivastava et al. 2014, "Dropout", JMLR 15, in its inverted form, so that evaluation needs no scaling.
     """

@@ -1,4 +1,4 @@
-"""batch_norm: each channel shifted and scaled by its own mean and variance."""
+"""batch_norm, layer_norm and local_response_norm: values in units of their own spread, or of their neighbours'."""
 
 import numpy
 
@@ -53,3 +53,59 @@ def evaluate(x, gamma, beta, epsilon, tensors, wide):
         return [gamma / deviation * dy], gradients
 
     return gamma * normal + beta, backward
+
+
+def layer_norm(inputs, attributes, tensors, context):
+    """y[n, t, e] = gamma[e] * (x[n, t, e] - mean[n, t]) / sqrt(variance[n, t] + epsilon) + beta[e].
+
+    mean and variance are over the last axis e, `width` values, of one position of one sample (x[n, e] has no t), the
+    variance biased (divided by `width`). They are the same in training and evaluation. With normal[e] for what gamma
+    multiplies and d[e] = dy[e] * gamma[e], each mean over e:
+        dx[e] = (d[e] - mean of d - normal[e] * mean of (d * normal)) / sqrt(variance + epsilon)
+        dgamma[e] = sum over n, t of dy * normal, dbeta[e] = sum over n, t of dy
+    Source: Ba, Kiros & Hinton 2016, "Layer normalization", section 3, equation 4 (there without epsilon).
+    """
+    (x,) = inputs
+    gamma, beta = tensors["gamma"], tensors["beta"]
+    centred = x - x.mean(axis=-1, keepdims=True)
+    deviation = numpy.sqrt((centred * centred).mean(axis=-1, keepdims=True) + attributes["epsilon"])
+    normal = centred / deviation
+    rows = tuple(range(x.ndim - 1))
+
+    def backward(dy):
+        d = dy * gamma
+        along_normal = (d * normal).mean(axis=-1, keepdims=True)
+        to_x = (d - d.mean(axis=-1, keepdims=True) - normal * along_normal) / deviation
+        return [to_x], {"gamma": (dy * normal).sum(axis=rows), "beta": dy.sum(axis=rows)}
+
+    return gamma * normal + beta, backward
+
+
+def local_response_norm(inputs, attributes, tensors, context):
+    """y[n, c, h, w] = x[n, c, h, w] / s[n, c, h, w] ^ beta, s[c] = k + alpha / size * sum over b near c of x[b]^2.
+
+    Near c are the `size` channels from c - (size - 1) / 2 to c + (size - 1) / 2, those that exist; alpha is divided by
+    `size` also at the edges, where fewer do. c is near b where b is near c, so the gradient has the same sum:
+        dx[c] = dy[c] / s[c]^beta - 2 * alpha * beta / size * x[c] * sum over b near c of dy[b] * x[b] / s[b]^(beta + 1)
+    Source: Krizhevsky, Sutskever & Hinton 2012, "ImageNet classification with deep convolutional neural networks",
+    section 3.3 (whose alpha is not divided by the size; that of frameworks is).
+    """
+    (x,) = inputs
+    size, beta = attributes["size"], attributes["beta"]
+    alpha = attributes["alpha"] / size
+    s = attributes["k"] + alpha * sum_near(x * x, size)
+    shrink = s**-beta
+
+    def backward(dy):
+        return [dy * shrink - 2.0 * alpha * beta * x * sum_near(dy * x * shrink / s, size)], {}
+
+    return x * shrink, backward
+
+
+def sum_near(terms, size):
+    """Return, for each channel, the sum of the terms of the `size` channels around it, those that exist."""
+    reach, channels = size // 2, terms.shape[1]
+    total = numpy.zeros_like(terms)
+    for channel in range(channels):
+        total[:, channel] = terms[:, max(0, channel - reach) : channel + reach + 1].sum(axis=1)
+    return total

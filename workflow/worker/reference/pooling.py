@@ -6,7 +6,12 @@ from worker.reference import windows
 
 
 def max_pool2d(inputs, attributes, tensors, context):
-    """The largest element of each window; padding never wins. Of equal ones the first, row by row, has the gradient."""
+    """y[n, i, r, c] = max over a, b of x[n, i, r * down + a - top, c * across + b - left]; padding never wins.
+
+    The gradient of a window goes to its largest element; of equal ones to the first, row by row.
+    Source: Scherer, Müller & Behnke 2010, "Evaluation of pooling operations in convolutional architectures for object
+    recognition".
+    """
     (x,) = inputs
     gathered = windows.gather(x, attributes, fill=-numpy.inf)
     shape = gathered.shape
@@ -26,7 +31,13 @@ def max_pool2d(inputs, attributes, tensors, context):
 
 
 def avg_pool2d(inputs, attributes, tensors, context):
-    """The mean of each window's elements; padded zeros are among them if `count_padding`, what "ceil" adds never."""
+    """y[n, i, r, c] = sum over a, b of x[n, i, r * down + a - top, c * across + b - left] / count[r, c].
+
+    count is how many of the window's elements lie in the image or, if `count_padding`, in the image and its padding,
+    whose zeros then count; what a "ceil" window hangs over beyond that never counts. The gradient of a window is
+    spread over its elements in equal shares, 1 / count.
+    Source: LeCun et al. 1998, "Gradient-based learning applied to document recognition", section II.A (sub-sampling).
+    """
     (x,) = inputs
     gathered = windows.gather(x, attributes)
     elements = windows.gather_framed(counting(x, attributes), attributes, gathered.shape[4:]).sum(axis=(2, 3))
@@ -48,7 +59,10 @@ def counting(x, attributes):
 
 
 def global_avg_pool(inputs, attributes, tensors, context):
-    """y[n, c] = mean of x[n, c] over height and width."""
+    """y[n, c] = sum over h, w of x[n, c, h, w] / (height * width).
+
+    Source: Lin, Chen & Yan 2013, "Network in network", section 3.2.
+    """
     (x,) = inputs
 
     def backward(dy):
