@@ -79,7 +79,7 @@ def evaluation_is_evaluation(subject):
     inputs, targets = subject.batches[0]
     before = adapter.evaluate(inputs, targets)
     complaints = []
-    if before[1].shape != (len(targets), subject.training_graph["classes"]):
+    if before[1].shape != targets.shape + (subject.training_graph["classes"],):
         complaints.append("evaluate() gave logits of shape {}".format(before[1].shape))
     if relative(adapter.evaluate(inputs[:5], targets[:5])[1], before[1][:5]) > CLOSE:
         complaints.append("evaluate() of 5 samples is not evaluate() of all, first 5")

@@ -8,6 +8,7 @@ makes it so and, for averages, a factor for each window.
 import numpy
 
 PER_ELEMENT = ("relu", "sigmoid", "tanh", "gelu", "dropout")  # ops that any order of the elements passes through
+TABLES = ("embedding", "position_embedding")  # ops whose weight is a table of rows: no matrix to transpose
 
 
 def shapes(graph):
@@ -119,6 +120,11 @@ def flattened_images(graph):
         else:
             transposed.add(op["name"])
     return permuted, transposed
+
+
+def tables(graph):
+    """Return the set of the weights that stay as they are: their rows are looked up or added, never multiplied."""
+    return {op["parameters"]["weight"] for op in graph["ops"] if op["op"] in TABLES}
 
 
 def to_channels_last(array, image=None):

@@ -34,7 +34,7 @@ AXES = (
     Axis("devices", int, 1, "d", minimum=1),
     Axis("threads", int, 1, "t", minimum=1, always=True),
     Axis("precision", str, "float32", choices=("float32", "tf32", "bfloat16", "float16")),
-    Axis("execution", str, DECLARED, choices=("eager", "compiled"), always=True),
+    Axis("execution", str, DECLARED, choices=("eager", "compiled", "xla"), always=True),
     Axis("optimizer", str, "sgd", choices=("sgd",)),
     Axis("learning_rate", float, 0.05, "lr", minimum=0.0),
     Axis("momentum", float, 0.9, "m", minimum=0.0),
@@ -43,6 +43,7 @@ AXES = (
 BY_NAME = {axis.name: axis for axis in AXES}
 FOLDERS = ("hardware", "framework", "network")  # these are folders of the record's path, not part of its stem
 GATE_PROTOCOL = "gate"  # a gate cell has no lengths; its procedure is fixed
+NO_PROTOCOL = {"name": GATE_PROTOCOL, "deadline_seconds": 600, "exploratory": False}
 
 
 def stem(cell):

@@ -1,10 +1,11 @@
-"""TensorFlow: tf.nn operators in one tf.function, Keras's SGD, channels last, on the CPU.
+"""TensorFlow: tf.nn operators in one tf.function, Keras's SGD, channels last, on the CPU; XLA compiles it on request.
 
 Source: TensorFlow documentation, `tf.nn.conv2d` (explicit padding; "SAME" pads another side than other frameworks),
 `tf.raw_ops.FusedBatchNormV3` (fused, where Keras 3's own layer is not; its running variance is the unbiased one; the
 public wrapper raises epsilon to 1.001e-5), `tf.keras.optimizers.SGD` (the learning rate stands inside the velocity; its
-weight_decay is decoupled from the gradient, so the decay is added to the gradient here), "Better performance with
-tf.function".
+weight_decay is decoupled from the gradient, so the decay is added to the gradient here), `tf.IndexedSlices`,
+`tf.nn.local_response_normalization` (its alpha is not divided by the size), `keras.layers.LSTM` (`unroll`; on CPUs it
+has no fused layer, and `tf.raw_ops.BlockLSTMV2` was slower), "Better performance with tf.function", "XLA".
 """
 
 import keras
@@ -17,10 +18,12 @@ from worker.frameworks import KNOBS, VERSIONS, require, require_ops
 
 PROCESSES = "one"
 ENVIRONMENT = {"TF_CPP_MIN_LOG_LEVEL": "2", "KERAS_BACKEND": "tensorflow"}
-EXECUTIONS = ("compiled", "eager")
+EXECUTIONS = ("compiled", "eager", "xla")
 REVIEWED = "not reviewed"
 MOMENTUM_FORM = "inside"
 RUNNING_VARIANCE = "unbiased"
+COMPILERS = {"compiled": "tf.function", "eager": None, "xla": "XLA"}
+LONGEST_UNROLLED = 64  # positions; a longer LSTM is a loop: tracing takes 25 ms a position, which no faster step repays
 
 
 def padded(op, padding, shape, value=None):
@@ -49,8 +52,12 @@ def bias_adder(op, tensors):
 
 
 def dense(op, tensors, shape):
+    """One product of two matrices, positions or not: what TensorFlow makes of three axes by itself is slower."""
     weight, add_bias = tensors[op["parameters"]["weight"]].value, bias_adder(op, tensors)
-    return lambda training, x: add_bias(tf.matmul(x, weight))
+    if len(shape) == 1:
+        return lambda training, x: add_bias(tf.matmul(x, weight))
+    rows, back = (-1, shape[-1]), [-1] + op["output_shape"]
+    return lambda training, x: tf.reshape(add_bias(tf.matmul(tf.reshape(x, rows), weight)), back)
 
 
 def conv2d(op, tensors, shape):
@@ -71,6 +78,12 @@ def avg_pool2d(op, tensors, shape):
     if factor is None:
         return lambda training, x: tf.nn.avg_pool2d(pad(x), kernel, stride, "VALID")
     return lambda training, x: tf.nn.avg_pool2d(pad(x), kernel, stride, "VALID") * factor[:, :, None]
+
+
+def local_response_norm(op, tensors, shape):
+    size, beta, k = op["attributes"]["size"], op["attributes"]["beta"], op["attributes"]["k"]
+    settings = {"depth_radius": size // 2, "bias": k, "alpha": op["attributes"]["alpha"] / size, "beta": beta}
+    return lambda training, x: tf.nn.local_response_normalization(x, **settings)
 
 
 def dropout(op, tensors, shape):
@@ -97,10 +110,104 @@ def batch_norm(op, tensors, shape):
     return normalize
 
 
-def flatten(op, tensors, shape):
-    if op["name"] in tensors["channels first"] and len(shape) == 3:
-        return lambda training, x: tf.reshape(tf.transpose(x, (0, 3, 1, 2)), (-1, op["output_shape"][0]))
-    return lambda training, x: tf.reshape(x, (-1, op["output_shape"][0]))
+def layer_norm(op, tensors, shape):
+    gamma, beta = (tensors[op["parameters"][role]].value for role in ("gamma", "beta"))
+    epsilon = op["attributes"]["epsilon"]
+
+    def normalize(training, x):  # an eighth faster than Keras's layer, which multiplies out the mean
+        centred = x - tf.reduce_mean(x, -1, keepdims=True)
+        variance = tf.reduce_mean(tf.square(centred), -1, keepdims=True)
+        return centred * tf.math.rsqrt(variance + epsilon) * gamma + beta
+
+    return normalize
+
+
+def embedding(op, tensors, shape):
+    weight = tensors[op["parameters"]["weight"]].value
+    return lambda training, x: tf.nn.embedding_lookup(weight, x)
+
+
+def position_embedding(op, tensors, shape):
+    weight = tensors[op["parameters"]["weight"]].value
+    return lambda training, x: x + weight
+
+
+def recurrence(gates, weight, unrolled):
+    """Return the hidden states (N, positions, units) from the inputs' share of the gates (N, positions, 4 units)."""
+
+    def cell(share, hidden, memory):
+        i, f, g, o = tf.split(share + tf.matmul(hidden, weight), 4, 1)
+        memory = tf.sigmoid(f) * memory + tf.sigmoid(i) * tf.tanh(g)
+        return tf.sigmoid(o) * tf.tanh(memory), memory
+
+    positions, units = gates.shape[1], weight.shape[0]
+    hidden = memory = tf.zeros((tf.shape(gates)[0], units))
+    if unrolled:
+        states = []
+        for share in tf.unstack(gates, axis=1):
+            hidden, memory = cell(share, hidden, memory)
+            states.append(hidden)
+        return tf.stack(states, 1)
+
+    def advance(position, hidden, memory, states):
+        hidden, memory = cell(shares.read(position), hidden, memory)
+        return position + 1, hidden, memory, states.write(position, hidden)
+
+    shares = tf.TensorArray(tf.float32, positions).unstack(tf.transpose(gates, (1, 0, 2)))
+    states = tf.TensorArray(tf.float32, positions, element_shape=hidden.shape)
+    start, settings = (0, hidden, memory, states), {"maximum_iterations": positions}
+    states = tf.while_loop(lambda position, *_: position < positions, advance, start, **settings)[3]
+    return tf.transpose(states.stack(), (1, 0, 2))
+
+
+def lstm(op, tensors, shape):
+    roles, unrolled = ("weight_input", "weight_hidden", "bias"), shape[0] <= tensors["longest unrolled"]
+    weight_input, weight_hidden, bias = (tensors[op["parameters"][role]].value for role in roles)
+    rows, back = (-1, shape[1]), (-1, shape[0], 4 * op["attributes"]["units"])
+
+    def run(training, x):
+        gates = tf.nn.bias_add(tf.matmul(tf.reshape(x, rows), weight_input), bias)  # of all positions at once
+        return recurrence(tf.reshape(gates, back), weight_hidden, unrolled)
+
+    return run
+
+
+def attention(op, tensors, shape):
+    heads, (positions, width) = op["attributes"]["heads"], op["output_shape"]
+    split, scale = (-1, positions, 3, heads, width // heads), (width // heads) ** -0.5
+    mask = numpy.triu(numpy.full((positions, positions), -numpy.inf, numpy.float32), 1)  # hides what comes later
+
+    def attend(training, x):
+        queries, keys, values = tf.unstack(tf.transpose(tf.reshape(x, split), (2, 0, 3, 1, 4)))
+        scores = tf.matmul(queries * scale, keys, transpose_b=True)
+        scores = scores + mask if op["attributes"]["causal"] else scores
+        seen = tf.matmul(tf.nn.softmax(scores), values)  # (N, heads, positions, size)
+        return tf.reshape(tf.transpose(seen, (0, 2, 1, 3)), (-1, positions, width))
+
+    return attend
+
+
+def gelu(op, tensors, shape):
+    approximate = op["attributes"]["approximation"] == "tanh"
+    return lambda training, x: tf.nn.gelu(x, approximate)
+
+
+def concat(op, tensors, shape):
+    axis = op["attributes"]["axis"]
+    axis = (3, 1, 2)[axis] if len(shape) == 3 else axis + 1
+    return lambda training, *values: tf.concat(values, axis)
+
+
+def reshape(op, tensors, shape):
+    """Elements keep the graph's order, channels first; a flattened image that only dense layers read need not."""
+    to = op["output_shape"]
+    turned = len(shape) == 3 and (op["op"] == "reshape" or op["name"] in tensors["channels first"])
+
+    def put(training, x):
+        y = tf.reshape(tf.transpose(x, (0, 3, 1, 2)) if turned else x, [-1] + to)
+        return tf.transpose(y, (0, 2, 3, 1)) if len(to) == 3 else y
+
+    return put
 
 
 OPS = {
@@ -109,13 +216,23 @@ OPS = {
     "max_pool2d": max_pool2d,
     "avg_pool2d": avg_pool2d,
     "global_avg_pool": lambda op, tensors, shape: lambda training, x: tf.reduce_mean(x, (1, 2)),
+    "local_response_norm": local_response_norm,
     "relu": lambda op, tensors, shape: lambda training, x: tf.nn.relu(x),
     "sigmoid": lambda op, tensors, shape: lambda training, x: tf.sigmoid(x),
     "tanh": lambda op, tensors, shape: lambda training, x: tf.tanh(x),
+    "gelu": gelu,
     "dropout": dropout,
     "batch_norm": batch_norm,
+    "layer_norm": layer_norm,
+    "embedding": embedding,
+    "position_embedding": position_embedding,
+    "lstm": lstm,
+    "attention": attention,
     "add": lambda op, tensors, shape: lambda training, x, y: x + y,
-    "flatten": flatten,
+    "multiply": lambda op, tensors, shape: lambda training, x, y: x * y,
+    "concat": concat,
+    "flatten": reshape,
+    "reshape": reshape,
     "softmax_cross_entropy": None,  # the loss: see Adapter.build
 }
 
@@ -139,7 +256,7 @@ class Adapter:
 
     def knobs(self):
         """Return what is in force now, in the words that all adapters share."""
-        threading, compiler = tf.config.threading, "tf.function" if self.cell["execution"] == "compiled" else None
+        threading, compiler = tf.config.threading, COMPILERS[self.cell["execution"]]
         known = {"device": "cpu", "layout": "NHWC", "tf32": False, "autotune": False, "compiler": compiler}
         known["threads"] = threading.get_intra_op_parallelism_threads()
         known["interop_threads"] = threading.get_inter_op_parallelism_threads()
@@ -149,16 +266,20 @@ class Adapter:
         """Make the variables from {name: float32 array}, the optimiser and the step."""
         require_ops(self.cell, graph, OPS)
         self.graph, (self.permuted, transposed) = graph, lowering.flattened_images(graph)
-        self.variables = {}
+        self.transposed, self.tables, self.variables = transposed, lowering.tables(graph), {}
         for entry in graph["parameters"] + graph["buffers"]:
-            array = lowering.to_channels_last(weights[entry["name"]], self.permuted.get(entry["name"]))
+            array = weights[entry["name"]]
+            if entry["name"] not in self.tables:
+                array = lowering.to_channels_last(array, self.permuted.get(entry["name"]))
             self.variables[entry["name"]] = keras.Variable(array, dtype="float32", trainable="kind" in entry)
-        tensors = dict(self.variables, **{"channels first": transposed})
+        longest = 0 if self.cell["execution"] == "xla" else LONGEST_UNROLLED  # XLA compiles a loop faster
+        tensors = dict(self.variables, **{"channels first": transposed, "longest unrolled": longest})
         self.forward = lowering.forward_pass(graph, OPS, tensors)
         step = self.infer if self.cell["mode"] == "infer" else self.train
         if step == self.train:
             self.make_optimizer(graph, optimizer)
-        self.run = tf.function(step, autograph=False) if self.cell["execution"] == "compiled" else step
+        xla = self.cell["execution"] == "xla" or None  # None leaves the rest to TensorFlow
+        self.run = step if self.cell["execution"] == "eager" else tf.function(step, autograph=False, jit_compile=xla)
 
     def make_optimizer(self, graph, optimizer):
         """Make Keras's SGD, built for the trained variables in the graph's order."""
@@ -175,7 +296,7 @@ class Adapter:
             tape.watch(values)
             logits = self.forward(inputs, True)
             loss = self.mean_loss(targets, logits)
-        gradients = tape.gradient(loss, values)
+        gradients = [tf.convert_to_tensor(gradient) for gradient in tape.gradient(loss, values)]  # an embedding's too
         decayed = [g + decay * value if decay else g for g, decay, value in zip(gradients, self.decays, values)]
         self.optimizer.apply(decayed, self.trained)
         with tf.control_dependencies([variable.value.read_value() for variable in self.variables.values()]):
@@ -193,14 +314,16 @@ class Adapter:
 
     def arrays(self, tensors):
         """Return {name: array in the graph's layout} of {name: tensor in TensorFlow's}."""
-        images = self.permuted
-        return {name: lowering.from_channels_last(tensor.numpy(), images.get(name)) for name, tensor in tensors.items()}
+        arrays = {name: tensor.numpy() for name, tensor in tensors.items()}
+        for name in set(arrays) - self.tables:
+            arrays[name] = lowering.from_channels_last(arrays[name], self.permuted.get(name))
+        return arrays
 
     def native_inputs(self, inputs):
         return numpy.array(inputs.transpose(0, 2, 3, 1) if inputs.ndim == 4 else inputs, order="C")
 
     def feed(self, index, inputs, targets):
-        """Keep batch `index`, inputs float32 (N, *shape) and targets int64 (N,); as tensors if resident."""
+        """Keep batch `index`, inputs (N, *shape), targets int64 (N,) or (N, positions); as tensors if resident."""
         batch = self.native_inputs(inputs), numpy.array(targets)
         self.batches[index] = tuple(map(tf.constant, batch)) if self.cell["feeding"] == "resident" else batch
 
@@ -233,6 +356,12 @@ class Adapter:
         """Return the last step's gradients of the loss, weight decay not included; the step keeps them in the gate."""
         names = [entry["name"] for entry in self.graph["parameters"]]
         return self.arrays(dict(zip(names, self.last["gradients"])))
+
+    def values(self, index):
+        """Return {op: its value on batch `index`, float32, graph layout}, forward in training mode, op by op."""
+        kept, images = {}, lowering.flattened_values(self.graph, self.transposed)
+        self.forward(tf.constant(self.batches[index][0]), True, kept)
+        return {name: lowering.value_from_channels_last(x.numpy(), images.get(name)) for name, x in kept.items()}
 
     def set_learning_rate(self, value):
         self.optimizer.learning_rate = value
