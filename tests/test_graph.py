@@ -66,13 +66,21 @@ def test_gate_size_meets_the_conditions_of_the_gate(network):
         assert tensor["initial"]["distribution"] != "constant", "{} starts constant".format(tensor["name"])
 
 
+FEEDS_LAYER_NORM = {  # what is added up, or turned into a vector, before a layer_norm
+    "char_transformer": {"characters", "positions"}
+    | {"block{}_{}".format(block, part) for block in (1, 2) for part in ("merge", "contract")},
+    "gate_images": {"vector"},
+}
+
+
 @pytest.mark.parametrize("network", NETWORKS)
-def test_gate_scales_the_convolutions_before_a_batch_norm_by_0_3(network):
+def test_gate_scales_the_convolutions_before_a_batch_norm_by_0_3_and_layers_before_a_layer_norm_by_0_1(network):
     training, gate = (graph.lower(network, "gate", each) for each in ("training", "gate"))
     normalised = {op["inputs"][0] for op in gate["ops"] if op["op"] == "batch_norm"}
     for before, after in zip(training["parameters"], gate["parameters"], strict=True):
         if before["kind"] == "weight":
-            factor = 0.3 if before["name"].split(".")[0] in normalised else 1.0
+            maker = before["name"].split(".")[0]
+            factor = 0.3 if maker in normalised else 0.1 if maker in FEEDS_LAYER_NORM.get(network, ()) else 1.0
             assert after["initial"]["high"] == pytest.approx(factor * before["initial"]["high"], rel=1e-15)
 
 

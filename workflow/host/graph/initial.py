@@ -6,9 +6,10 @@ Training. Weights are uniform in +-sqrt(6 / fan_in) where a ReLU follows (varian
 the platform's logarithm, a uniform one through nothing that could differ between versions of NumPy.
 
 Gate. Nothing may be 0, 1 or equal to its neighbour, or a bug hides: biases ~ N(0, 0.1^2), gamma ~ N(1, 0.2^2), beta
-and running means ~ N(0, 0.1^2). Convolutions that feed a batch_norm are scaled by 0.3, so that the batch variance is
-small enough for a wrong epsilon to be felt, and the running variance starts at 0.5 to 2 times the variance expected
-there, so that its first value does not hide whether the batch's is biased. Dropout is off (rate 0) in the gate.
+and running means ~ N(0, 0.1^2). Convolutions that feed a batch_norm are scaled by 0.3 and layers that feed a layer_norm
+by 0.1, so that the variance there is small enough for a wrong epsilon to be felt; the running variance starts at 0.5 to
+2 times the variance expected, so that its first value does not hide whether the batch's is biased. Dropout is off (rate
+0) in the gate.
 """
 
 import math
@@ -16,6 +17,9 @@ import math
 TRANSPARENT = ("add", "avg_pool2d", "batch_norm", "concat", "dropout", "flatten", "global_avg_pool", "layer_norm")
 TRANSPARENT += ("local_response_norm", "max_pool2d", "reshape")
 BEFORE_NORM = 0.3  # factor on the weights of convolutions that feed a batch_norm, in the gate
+BEFORE_LAYER_NORM = 0.1  # the same of whatever feeds a layer_norm; its statistics have no rounding to amplify
+SMALL_STAYS_SMALL = ("add", "avg_pool2d", "concat", "dropout", "flatten", "gelu", "global_avg_pool", "max_pool2d")
+SMALL_STAYS_SMALL += ("position_embedding", "reshape", "tanh")
 STATISTICS = {  # role or kind: (mean, standard deviation) in the gate
     "bias": (0.0, 0.1),
     "gamma": (1.0, 0.2),
@@ -65,6 +69,14 @@ def feeds_norm(ops, maker):
     return maker["op"] == "conv2d" and any(each["op"] == "batch_norm" for each in readers(ops, maker["name"]))
 
 
+def feeds_layer_norm(ops, value):
+    """Say whether a layer_norm reads the value, itself or through ops that leave what is small small."""
+    return any(
+        each["op"] == "layer_norm" or (each["op"] in SMALL_STAYS_SMALL and feeds_layer_norm(ops, each["name"]))
+        for each in readers(ops, value)
+    )
+
+
 def training(ops, maker, role, tensor):
     """Return how a tensor of the op `maker` starts in training."""
     if tensor.initial is not None:
@@ -83,6 +95,8 @@ def gate(ops, maker, role, tensor):
     limit = bound(ops, maker, tensor)
     if feeds_norm(ops, maker):
         limit *= BEFORE_NORM
+    elif feeds_layer_norm(ops, maker["name"]):
+        limit *= BEFORE_LAYER_NORM
     return uniform(-limit, limit)
 
 
