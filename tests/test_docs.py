@@ -12,6 +12,8 @@ from checkout import ROOT
 from host import catalogue
 from host.gate import tolerance
 from host.planning import axes, hardware, study
+from host.results import statistics
+from host.results.comparison import ratio
 
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
 EXAMPLE = re.compile(r"<!-- schema: (\w+) -->\n```json\n(.*?)\n```\n", re.DOTALL)
@@ -76,6 +78,26 @@ def test_the_gates_page_has_the_codes_numbers():
         assert "{:.1e}".format(value).replace(".0e-0", "e-").replace("e-0", "e-") in text, value
     for factor in (tolerance.NOISE_FACTOR, tolerance.REDUCTION_FACTOR, tolerance.SUBTRACTION_FACTOR):
         assert "{:.0f} ".format(factor) in text, factor
+
+
+def test_the_page_on_statistics_has_the_codes_numbers():
+    text = (ROOT / "docs" / "statistics.md").read_text()
+    for count, low, high, level in re.findall(r"^\| (\d+) \| (\w+) \| (\w+) \| ([\d.]+) % \|$", text, re.MULTILINE):
+        words = ["smallest", "second", "third", "fourth", "fifth", "sixth"]
+        of_high = {"largest": int(count), "ninth": 9, "twelfth": 12, "fifteenth": 15}[high]
+        ranks = statistics.median_ranks(int(count))
+        assert ranks[:2] == (words.index(low) + 1, of_high) and abs(100 * ranks[2] - float(level)) < 0.06, count
+    for words in (
+        "margin of {:.0f} %".format(100 * ratio.MARGIN),
+        "the {0:.0f} % interval lies wholly outside 1/{1} to {1}".format(100 * ratio.LEVEL, 1 + ratio.MARGIN),
+        "the {:.0f} % interval lies wholly inside".format(100 * ratio.EQUAL_LEVEL),
+        "fewer than {} complete blocks".format(ratio.MIN_BLOCKS),
+        "{} to {} complete blocks".format(ratio.MIN_BLOCKS, ratio.CLAIM_BLOCKS - 1),
+        "adjusted p is at most {}".format(ratio.ALPHA),
+        "power 3/2) is beyond {:.0f}".format(ratio.MAX_SKEWNESS),
+        "with {:.0f} % probability".format(100 * ratio.POWER),
+    ):
+        assert words in text.replace("\n", " "), words
 
 
 def test_the_repository_stands_alone():

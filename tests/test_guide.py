@@ -1,4 +1,4 @@
-"""The guide says in plain sentences what was measured and what was not, claims no rank, and hides nothing."""
+"""The guide says in plain sentences what was measured and what was not, ranks no exploratory study, hides nothing."""
 
 import re
 
@@ -36,7 +36,7 @@ def test_every_cell_that_did_not_end_ok_has_its_reason_and_what_to_do(text):
 
 
 def test_not_equivalent_and_unverified_cells_are_named_with_the_reason(text):
-    assert re.search(r"mxnet .* not equivalent: G2 f1\.weight: error 0\.03 exceeds its tolerance 0\.001", text)
+    assert re.search(r"mxnet .* not equivalent: .*G2 f1\.weight: error 0\.03 exceeds its tolerance 0\.001", text)
     assert re.search(r"torch .* lenet5 .* unverified: the study has no gate cell", text)
     assert "3 of 5 cells with a number agree" in text
 
@@ -74,9 +74,9 @@ def test_guide_of_a_study_without_any_record(tmp_path):
     assert "no ranking is claimed" in text and "needs a cluster" in text and "1 of the study's records" in text
 
 
-def test_study_that_is_not_exploratory_still_compares_nothing(tmp_path):
+def test_five_repeats_are_exploratory_whatever_the_protocol_says(tmp_path):
     made = [samples.record(samples.cell(repeat=repeat)) for repeat in range(1, 6)]
     for one in made:
         one["protocol"] = dict(one["protocol"], exploratory=False)
     text = guide_of(tmp_path, made)
-    assert "Exploratory" not in text and "No ranking is claimed here." in text
+    assert "Exploratory: no ranking is claimed." in text and "Who is faster" not in text

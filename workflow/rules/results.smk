@@ -5,7 +5,7 @@ Needs records, its own and imported ones; makes results/tables, results/figures 
 
 
 rule collect:
-    """Read all records of the study into one table of records and one of cells."""
+    """Read all records of the study into a table of records, one of cells, and one of what the gate compared."""
     input:
         records=plan.files,
         sources=plan.sources,
@@ -14,6 +14,7 @@ rule collect:
         records=plan.output("tables", plan.study.name, "records.parquet"),
         cells=plan.output("tables", plan.study.name, "cells.parquet"),
         index=plan.output("tables", plan.study.name, "index.parquet"),
+        gate=plan.output("tables", plan.study.name, "gate.parquet"),
     log:
         plan.output("logs", plan.study.name, "collect.log"),
     params:
@@ -33,6 +34,7 @@ rule table:
     """Write one of the study's tables as CSV, Markdown, LaTeX and Parquet."""
     input:
         cells=rules.collect.output.cells,
+        gate=rules.collect.output.gate,
         plugin="workflow/tables/{table}.py",
     output:
         multiext(
@@ -60,6 +62,7 @@ rule figure:
     input:
         records=rules.collect.output.records,
         cells=rules.collect.output.cells,
+        gate=rules.collect.output.gate,
         plugin="workflow/figures/{figure}.py",
     output:
         multiext(

@@ -6,24 +6,26 @@ many repeats were replaced, and the file that holds the numbers.
 """
 
 import json
+import math
 
 from host.results import plugins
-from host.results.panels import framework_version
+from host.results.panels import framework_version, names
 from host.results.words import EQUIVALENT, FLAGS, listed, readable
 
 
-def facts(module, table, cells, data_file, commit):
+def facts(module, repeats_drawn, cells, data_file, commit, drawn=None):
     """Return {what: text} of everything that the caption states; no value is empty.
 
-    module     the figure's plug-in, which states its ESTIMATOR
-    table      what it draws, from host.results.panels.repeat_table
-    cells      the cells' DataFrame
-    data_file  name of the CSV of the numbers drawn
-    commit     what the sources' state is called, or None
+    module         the figure's plug-in, which states its ESTIMATOR; its facts(drawn), if it has any, are added and win
+    repeats_drawn  the repeats that it is about, from host.results.panels.repeat_table
+    cells          the cells' DataFrame
+    data_file      name of the CSV of the numbers drawn
+    commit         what the sources' state is called, or None
+    drawn          the rows that it draws, where they are others than the repeats
     """
-    measured = cells[cells["mode"] != "gate"]
+    measured = cells.assign(name=names(cells))[cells["mode"] != "gate"]
     known = measured[measured["mode"] != ""]
-    return {
+    stated = {
         "repeats": repeats(measured),
         "interval": interval(measured),
         "estimator": module.ESTIMATOR,
@@ -42,14 +44,15 @@ def facts(module, table, cells, data_file, commit):
         "protocol": protocol(measured),
         "versions": versions(measured),
         "dates": dates(measured),
-        "did not end ok": ends(table),
+        "did not end ok": ends(repeats_drawn),
         "not shown to be the same computation": doubts(measured),
         "doubtful": flags(measured),
         "block pass more than 5 % faster": pipelined(measured),
         "replaced attempts": "{} of {}".format(measured.n_superseded.sum(), measured.n_expected.sum()),
         "claim": claim(measured),
-        "numbers": "{}{}".format(data_file, ", sources {}".format(commit) if commit else ", sources not named"),
+        "numbers": numbers(data_file, commit),
     }
+    return stated | (module.facts(drawn) if hasattr(module, "facts") else {})
 
 
 def text(module, stated, name):
@@ -60,6 +63,11 @@ def text(module, stated, name):
     return "\n".join(
         lines + [""] + ["- {}: {}.".format(key, value.rstrip(".")) for key, value in stated.items()] + [""]
     )
+
+
+def numbers(data_file, commit):
+    """Return which file holds the numbers drawn, and of which state of the sources they are."""
+    return "{}{}".format(data_file, ", sources {}".format(commit) if commit else ", sources not named")
 
 
 def repeats(cells):
@@ -155,17 +163,11 @@ def dates(cells):
     return "measured {}".format(days[0] if days[0] == days[-1] else days[0] + " to " + days[-1]) if days else "unknown"
 
 
-def named(row):
-    """Return a cell as a reader names it: framework, execution, network, mode."""
-    parts = [row["framework"], row["execution"], row["network"], row["mode"], "batch {}".format(row["batch"])]
-    return " ".join(part for part in parts if part and "<NA>" not in part)
-
-
 def ends(table):
     """Return every repeat without a time, by cell."""
     found = {}
-    for row in table[table["step_seconds"].isna()].to_dict("records"):
-        found.setdefault(named(row), row["status_text"])
+    for row in table.assign(name=names(table))[table["step_seconds"].isna()].to_dict("records"):
+        found.setdefault(row["name"], row["status_text"])
     return "; ".join("{} ({})".format(*item) for item in found.items()) or "none"
 
 
@@ -173,7 +175,7 @@ def doubts(cells):
     """Return the cells with a number that are not equivalent or unverified, with the reason."""
     rows = cells[(cells.n_ok > 0) & (cells.equivalence != EQUIVALENT)].to_dict("records")
     return (
-        "; ".join("{}: {} ({})".format(named(row), row["equivalence"], row["equivalence_reason"]) for row in rows)
+        "; ".join("{}: {} ({})".format(row["name"], row["equivalence"], row["equivalence_reason"]) for row in rows)
         or "none"
     )
 
@@ -183,7 +185,7 @@ def flags(cells):
     rows = cells[cells["flags"] != ""].to_dict("records")
     if not rows:
         return "none"
-    texts = ["{}: {}".format(named(row), row["flags"].replace("; ", ", ")) for row in rows]
+    texts = ["{}: {}".format(row["name"], row["flags"].replace("; ", ", ")) for row in rows]
     used = [name for name in FLAGS if any(name in row["flags"] for row in rows)]
     return "marked †: {} (meaning: {})".format("; ".join(texts), "; ".join("{}: {}".format(n, FLAGS[n]) for n in used))
 
@@ -191,7 +193,7 @@ def flags(cells):
 def pipelined(cells):
     """Return the cells whose steps are faster when not synchronised one by one, with the ratio."""
     rows = cells[cells["pipelining"] > 1.05].to_dict("records")
-    return "; ".join("{} ({:.2f} ×)".format(named(row), row["pipelining"]) for row in rows) or "none"
+    return "; ".join("{} ({:.2f} ×)".format(row["name"], row["pipelining"]) for row in rows) or "none"
 
 
 def claim(cells):
@@ -202,5 +204,6 @@ def claim(cells):
 
 
 def drawn_rows(table):
-    """Return the rows as they go into JSON: null for what is not there."""
-    return table.astype("object").where(table.notna(), None).to_dict("records")
+    """Return the rows as they go into JSON: null for what is not there, the text `inf` for what is infinite."""
+    rows = table.astype("object").where(table.notna(), None).to_dict("records")
+    return [{name: "inf" if value == math.inf else value for name, value in row.items()} for row in rows]

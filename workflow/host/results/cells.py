@@ -124,6 +124,7 @@ def numbers(rows, batch):
     values = {name: [row[name] for row in rows if row[name] is not None] for name in MEDIANS}
     result = {name: statistics.log_median(values[name]) if values[name] else np.nan for name in MEDIANS}
     result["repeats_step_seconds"] = [float(value) for value in values["step_seconds"]]
+    result["repeats"] = json.dumps([in_block(row) for row in rows])
     result |= interval(values["step_seconds"], "step_seconds")
     blocks, steps = values["block_step_seconds"], values["step_seconds"]
     result["spread"] = float(np.std(np.log(steps), ddof=1)) if len(steps) > 1 else np.nan
@@ -142,6 +143,14 @@ def numbers(rows, batch):
         "samples_per_second_low": batch / limits["step_seconds_high"],
         "samples_per_second_high": batch / limits["step_seconds_low"],
     }
+
+
+def in_block(row):
+    """Return what pairing needs of one repeat: its block (repeat and call), its machine, and its times in seconds."""
+    times = {"step": row["step_seconds"], "block": row["block_step_seconds"]}
+    repeat = row["block_repeat"]
+    block = {"repeat": None if repeat is None else int(repeat), "call": row["block_call"], "node": row["node"]}
+    return block | {name: None if value is None else float(value) for name, value in times.items()}
 
 
 def interval(values, name):

@@ -1,10 +1,12 @@
-"""Read records into records.parquet (a row a record), cells.parquet (a row a cell) and index.parquet.
+"""Read records into records.parquet (a row a record), cells.parquet (a row a cell), index.parquet, and gate.parquet.
 
     python -m host.results.collect --study NAME --records DIR [DIR ...] --out DIR [--cells CELLS.json]
 
-CELLS.json is a list of {path, cell, note[, fingerprint, protocol]}: what the study expects, paths below a records folder, the
-first folder that has the file wins. A `fingerprint` is that of the present sources, `protocol` the study's; a record with others is stale.
-Without --cells every JSON file below the folders counts as expected (drawing from records alone).
+CELLS.json is a list of {path, cell, note[, fingerprint, protocol]}: what the study expects, paths below a records
+folder, the first folder that has the file wins. A `fingerprint` is that of the present sources, `protocol` the study's;
+a record with others is stale.
+Without --cells every JSON file below the folders counts as expected (drawing from records alone). gate.parquet has a
+row for every comparison line of every gate record (host.results.gates).
 """
 
 import argparse
@@ -16,6 +18,7 @@ from host.planning import axes
 from host.results.cells import cell_table
 from host.results.derive import as_frame, empty_row, fill_from_record, repeat_key
 from host.results.equivalence import verdict
+from host.results.gates import gate_table
 from host.results.reading import is_cell, read_record
 from host.results.words import DAMAGED, MISSING
 
@@ -36,7 +39,18 @@ INDEX = [
 
 
 def collect(entries, folders):
-    """Return (records, cells, index), three DataFrames, whatever state the files are in.
+    """Return (records, cells, index), three DataFrames, whatever state the files are in; arguments as for read_all."""
+    return frames_of(read_all(entries, folders))
+
+
+def frames_of(pairs):
+    """Return (records, cells, index) of what read_all returned."""
+    records = as_frame([row for row, _ in pairs])
+    return records, cell_table(records), records[INDEX]
+
+
+def read_all(entries, folders):
+    """Return [(row, record or None), ...] of all expected cells: rows of host.results.derive with their verdicts.
 
     entries  list of {path, cell, note[, fingerprint]} as the module describes; a repeated path is a ValueError
     folders  records folders in order of precedence
@@ -53,8 +67,7 @@ def collect(entries, folders):
             row["equivalence"], row["equivalence_reason"] = verdict(row, fingerprint, gates)
         elif record is None or row["status"] != "ok":
             row["equivalence_reason"] = "it did not end ok"
-    records = as_frame([row for row, _ in pairs])
-    return records, cell_table(records), records[INDEX]
+    return pairs
 
 
 def read_entry(entry, folders):
@@ -115,7 +128,7 @@ def cell_of(path, name):
 
 
 def main(arguments=None):
-    """Write the three files; exit with a sentence where the list of cells itself cannot be used."""
+    """Write the four files; exit with a sentence where the list of cells itself cannot be used."""
     parser = argparse.ArgumentParser(prog="python -m host.results.collect", description=__doc__.splitlines()[0])
     parser.add_argument("--study", required=True, help="name of the study, kept with the tables")
     parser.add_argument("--records", required=True, nargs="+", type=Path, metavar="DIR")
@@ -125,9 +138,10 @@ def main(arguments=None):
     entries = json.loads(options.cells.read_text(encoding="utf-8")) if options.cells else found_entries(options.records)
     if not entries:
         sys.exit("{}: there is no record and no expected cell to collect".format(options.cells or options.records[0]))
-    records, cells, index = collect(entries, options.records)
+    pairs = read_all(entries, options.records)
     options.out.mkdir(parents=True, exist_ok=True)
-    for name, frame in (("records", records), ("cells", cells), ("index", index)):
+    frames = [*frames_of(pairs), gate_table(pairs)]
+    for name, frame in zip(("records", "cells", "index", "gate"), frames, strict=True):
         frame.assign(study=options.study).to_parquet(options.out / (name + ".parquet"), index=False)
 
 

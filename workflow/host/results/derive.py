@@ -53,6 +53,8 @@ TEXTS = [
     "started_utc",
     "ended_utc",
     "fingerprint",
+    "block_call",
+    "node",
 ]
 
 
@@ -109,6 +111,8 @@ def fill_from_record(row, record):
     block = record.get("block") or {}
     row["block_repeat"] = number(block.get("repeat"))
     row["block_position"] = number(block.get("position"))
+    row["block_call"] = str(block.get("invocation") or "")
+    row["node"] = node(record.get("machine") or {})
     row["memory_bytes_rss_peak"] = number((record.get("memory_bytes") or {}).get("rss_peak"))
     flags = set(record.get("flags") or [])
     if record["cell"]["mode"] != "gate" and record["status"] == "ok":
@@ -186,6 +190,13 @@ def cores_busy(record):
     cpu = record.get("cpu") or {}
     used = number(cpu.get("user_seconds")) + number(cpu.get("system_seconds"))
     return used / (number(cpu.get("wall_seconds")) or np.nan)
+
+
+def node(machine):
+    """Return what tells the machine from others of the same hardware key: the batch system's node, the GPUs' UUIDs."""
+    gpus = machine["gpus"] if isinstance(machine.get("gpus"), list) else []
+    boards = sorted(str(gpu["uuid"]) for gpu in gpus if isinstance(gpu, dict) and gpu.get("uuid"))
+    return " ".join([str(machine.get("slurm_node") or ""), *boards]).strip()
 
 
 def number(value, otherwise=np.nan):

@@ -3,6 +3,10 @@
     python -m host.results.figures --name NAME --records records.parquet --cells cells.parquet --out DIR [--commit TEXT]
 
 The figure is a file of workflow/figures with `draw(table, axes)`, which draws one panel, and ESTIMATOR, what a mark is.
+It draws repeats, unless it has `rows(records, cells)`, which returns rows of its own with network and setting (they
+make the panel), entry (label of the line), note and exploratory; ABSENT then says what a line without row means, and
+`facts(rows)` what its caption states besides. With READS = "gate" it draws gate.parquet, which lies beside the cells,
+as a whole: `rows(gate)` are its rows, `size(rows)` its width and height, and `draw(rows, axes)` fills the page.
 Beside NAME.pdf, .svg and .png stand NAME.md (caption), NAME.csv and NAME.json (numbers drawn). The same tables give the
 same bytes.
 """
@@ -28,21 +32,55 @@ LETTER, SMALL_LETTER = 1.3, 1.12  # millimetres a letter of a row's label, and o
 def write(name, records, cells, folder, commit=None):
     """Write the figure, its caption and its numbers into the folder."""
     module = plugins.load("figure", name)
-    table = repeat_table(records, cells)
+    table = rows(module, records, cells)
     if table.empty:
         raise Mistake("figure {}: the study has no measured cell to draw".format(name))
+    stated = caption.facts(module, repeat_table(records, cells), cells, name + ".csv", commit, table)
+    save(name, module, compose, table, stated, folder)
+
+
+def write_page(name, source, folder, commit=None):
+    """Write a figure that draws one table as a whole, its caption and its numbers into the folder."""
+    module = plugins.load("figure", name)
+    table = module.rows(source)
+    if table.empty:
+        raise Mistake("figure {}: the study has no gate cell to draw".format(name))
+    stated = {**module.facts(table), "numbers": caption.numbers(name + ".csv", commit)}
+    save(name, module, page, table, stated, folder)
+
+
+def save(name, module, draw, table, stated, folder):
+    """Draw the figure with draw(module, table) and write it, its caption and its numbers into the folder."""
     folder.mkdir(parents=True, exist_ok=True)
     with style.context():
-        figure = compose(module, table)
+        figure = draw(module, table)
         for kind, metadata in style.METADATA.items():
             figure.savefig(folder / "{}.{}".format(name, kind), metadata=metadata)
-    stated = caption.facts(module, table, cells, name + ".csv", commit)
     (folder / (name + ".md")).write_text(caption.text(module, stated, name), encoding="utf-8")
     table.to_csv(folder / (name + ".csv"), index=False, lineterminator="\n")
     content = {"figure": name, "question": plugins.question(module), "facts": stated, "rows": caption.drawn_rows(table)}
     (folder / (name + ".json")).write_text(
         json.dumps(content, indent=1, allow_nan=False, ensure_ascii=False, default=int) + "\n", encoding="utf-8"
     )
+
+
+def rows(module, records, cells):
+    """Return what a figure draws: its own rows if it makes some, else a row a repeat."""
+    return module.rows(records, cells) if hasattr(module, "rows") else repeat_table(records, cells)
+
+
+def page(module, table):
+    """Return the Figure of a plug-in that draws its table as a whole: one Axes that is the page, in millimetres.
+
+    x runs from the left edge, y from the top; the plug-in's size(table) gives width and height.
+    """
+    width, height = module.size(table)
+    figure = Figure(figsize=(width * style.MILLIMETRE, height * style.MILLIMETRE))
+    FigureCanvasAgg(figure)
+    axes = figure.add_axes((0, 0, 1, 1), xlim=(0, width), ylim=(height, 0))
+    axes.set_axis_off()
+    module.draw(table, axes)
+    return figure
 
 
 def compose(module, table):
@@ -103,7 +141,7 @@ def draw_panel(module, axes, part, labels, title, with_labels):
     for row, label in enumerate(labels):
         if label not in set(part["entry"]):
             text = {"va": "center", "fontsize": 6, "color": "0.4", "transform": axes.get_yaxis_transform()}
-            axes.text(0.05, row, "not in the study", **text)
+            axes.text(0.05, row, getattr(module, "ABSENT", "not in the study"), **text)
 
 
 def main(arguments=None):
@@ -115,9 +153,14 @@ def main(arguments=None):
     parser.add_argument("--out", required=True, type=Path, metavar="DIR")
     parser.add_argument("--commit", help="what the caption calls the state of the sources")
     options = parser.parse_args(arguments)
-    tables = pd.read_parquet(options.records), pd.read_parquet(options.cells)
     try:
-        write(options.name, *tables, options.out, options.commit)
+        source = plugins.reads("figure", options.name)
+        if source == "cells":
+            tables = pd.read_parquet(options.records), pd.read_parquet(options.cells)
+            write(options.name, *tables, options.out, options.commit)
+        else:
+            table = pd.read_parquet(options.cells.with_name(source + ".parquet"))
+            write_page(options.name, table, options.out, options.commit)
     except Mistake as wrong:
         sys.exit(str(wrong))
 

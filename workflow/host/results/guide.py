@@ -2,8 +2,9 @@
 
     python -m host.results.guide --study NAME --cells cells.parquet --out DIR [--place WHAT=PATH ...]
 
-The guide describes cells one by one in alphabetical order. It compares none: a comparison needs the interval of a ratio
-over paired blocks, and from an exploratory study nothing is concluded at all.
+The guide describes cells one by one in alphabetical order, then says for each family (everything but framework and
+execution is the same) who is faster than whom, who ties, and what is left open. From an exploratory study nothing is
+ranked.
 """
 
 import argparse
@@ -12,8 +13,9 @@ from pathlib import Path
 
 import pandas as pd
 
-from host.results.caption import hardware, named, protocol
-from host.results.panels import entries, in_order, settings
+from host.results.caption import hardware, protocol
+from host.results.comparison import families, sentences
+from host.results.panels import entries, in_order, names, settings
 from host.results.tables import digits
 from host.results.words import EQUIVALENT, FLAGS, INCOMPLETE, MISSING, NOT_EQUIVALENT, UNVERIFIED, advice, listed
 
@@ -25,16 +27,22 @@ def guide(study, cells, places):
     cells   DataFrame, a row a cell, as host.results.collect writes it
     places  {what: path} of the files that belong to the study
     """
+    cells = cells.assign(name=names(cells))
     measured = cells[cells["mode"] != "gate"]
     gates = cells[cells["mode"] == "gate"]
-    parts = [opening(study, measured), numbers(measured), same_computation(measured), problems(measured, gates)]
+    if measured.empty and len(gates):
+        parts = [nothing_timed(study, gates), same_computation(gates), problems(measured, gates)]
+        return "\n".join("\n".join(lines) + "\n" for lines in [*parts, stale(cells), where(places)] if lines)
+    found = families.compare(cells)
+    parts = [opening(study, measured, found), numbers(measured), sentences.section(found), same_computation(measured)]
+    parts += [problems(measured, gates)]
     parts += [stale(cells), doubtful(measured), where(places)]
     return "\n".join("\n".join(lines) + "\n" for lines in parts if lines)
 
 
-def opening(study, cells):
+def opening(study, cells, found):
     """Return the title, what may be concluded, and how many cells there are."""
-    lines = ["# Guide to the study {}".format(study), "", claim(cells), ""]
+    lines = ["# Guide to the study {}".format(study), "", claim(found), ""]
     ok, all_repeats = int(cells.n_ok.sum()), int(cells.n_expected.sum())
     lines.append(
         "{} of {} repeats in {} cells ended ok. Machine: {}. Protocol: {}.".format(
@@ -44,15 +52,25 @@ def opening(study, cells):
     return lines
 
 
-def claim(cells):
-    """Return the sentence that says what may be concluded."""
-    if bool(cells["exploratory"].any()) or not int(cells.n_ok.sum()):
+def nothing_timed(study, gates):
+    """Return the title and what a study of gate cells alone is about."""
+    text = "**Nothing was timed.** The study asks only whether the frameworks compute the same. Machine: {}."
+    return ["# Guide to the study {}".format(study), "", text.format(hardware(gates))]
+
+
+def claim(found):
+    """Return the sentences that say what may be concluded from a Comparison."""
+    known = found.entries["family"].dropna().nunique()
+    ranked = found.entries.loc[found.entries["standing"] == families.RANKED, "family"].nunique()
+    if not ranked:
         return (
             "**Exploratory: no ranking is claimed.** The protocol is too short, or the repeats are too few, to say "
             "which framework is faster; the numbers show that everything runs and about how long it takes."
         )
+    scope = "every comparison" if ranked == known else "{} of {} comparisons".format(ranked, known)
     return (
-        "**No ranking is claimed here.** Each number stands for its own cell; cells are listed in alphabetical order."
+        "**Ranked: {}.** Frameworks are ranked only over ten complete blocks, each in its declared execution and shown "
+        "to compute the same; what else was measured is exploratory or stands for itself.".format(scope)
     )
 
 
@@ -93,18 +111,22 @@ def sentence(cell):
 
 
 def same_computation(cells):
-    """Return who was shown to compute the same, who not, and who was not compared, with reasons."""
+    """Return who was shown to compute the same, who not, and who was not compared, with reasons.
+
+    cells  measured cells, or gate cells alone
+    """
     lines = ["## Is it the same computation?", ""]
     timed = cells[cells.n_ok > 0]
     count = int((timed.equivalence == EQUIVALENT).sum())
-    lines.append("{} of {} cells with a number agree with the float64 reference.".format(count, len(timed)))
+    what = "gate cells that ended ok" if len(cells) and (cells["mode"] == "gate").all() else "cells with a number"
+    lines.append("{} of {} {} agree with the float64 reference.".format(count, len(timed), what))
     what_to_do = {
         NOT_EQUIVALENT: "Do not compare its time with the others': it computes something else. Repair the adapter.",
         UNVERIFIED: "Do not compare its time with the others' before its gate cell ran.",
     }
     for kind, todo in what_to_do.items():
         for cell in timed[timed.equivalence == kind].to_dict("records"):
-            lines.append("- **{}**, {}: {}. {}".format(named(cell), kind, cell["equivalence_reason"], todo))
+            lines.append("- **{}**, {}: {}. {}".format(cell["name"], kind, cell["equivalence_reason"], todo))
     return lines
 
 
@@ -114,7 +136,7 @@ def problems(measured, gates):
     broken = cells[(cells.status != "ok") & (cells.status != MISSING)]
     missing = cells[cells.n_missing > 0]
     lines = ["## What did not end ok", ""]
-    lines += ["- **{}**: {}. {}".format(named(cell), cell["reason"], todo(cell)) for cell in broken.to_dict("records")]
+    lines += ["- **{}**: {}. {}".format(cell["name"], cell["reason"], todo(cell)) for cell in broken.to_dict("records")]
     if broken.empty:
         lines.append("Nothing: every record that is there ended ok.")
     if len(missing):
@@ -126,7 +148,7 @@ def problems(measured, gates):
             "{} of the study's records are not there. {}".format(total, advice(MISSING)),
         ]
         for cell in missing[missing.status == MISSING].to_dict("records"):
-            lines.append("- **{}**: {}.".format(named(cell), cell["reason"]))
+            lines.append("- **{}**: {}.".format(cell["name"], cell["reason"]))
     return lines
 
 
@@ -145,7 +167,7 @@ def stale(cells):
         "These were measured with other sources than the present ones. To measure them again, set their records aside."
     )
     return ["## What is stale", "", text] + [
-        "- {}: {} of {}.".format(named(r), r["n_stale"], r["n_expected"]) for r in rows
+        "- {}: {} of {}.".format(r["name"], r["n_stale"], r["n_expected"]) for r in rows
     ]
 
 
@@ -155,7 +177,7 @@ def doubtful(cells):
     if not rows:
         return []
     lines = ["## What is doubtful", ""]
-    lines += ["- {}: {}.".format(named(row), row["flags"].replace("; ", ", ")) for row in rows]
+    lines += ["- {}: {}.".format(row["name"], row["flags"].replace("; ", ", ")) for row in rows]
     used = [name for name in FLAGS if any(name in row["flags"] for row in rows)]
     return lines + ["", "In words: {}.".format(listed("`{}`: {}".format(name, FLAGS[name]) for name in used))]
 

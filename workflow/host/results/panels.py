@@ -7,6 +7,7 @@ import textwrap
 import pandas as pd
 
 from host.catalogue import adapter_name
+from host.planning import axes
 from host.results.derive import CELL_AXES
 from host.results.words import EQUIVALENT, readable
 
@@ -87,6 +88,30 @@ def settings(table):
     for name in varying:
         texts = texts + ", " + name.replace("_", " ") + " " + table[name].astype("object").map(str)
     return texts
+
+
+def names(table):
+    """Return each cell's name: framework, execution, network, mode, batch, and every other axis that differs.
+
+    An axis is named where cells of the same network have several values of it, gate cells and measured ones apart
+    (gate cells have a protocol and a batch of their own).
+    """
+    always = ["framework", "execution", "network", "mode", "batch"]
+    others = [name for name in CELL_AXES if name not in always]
+    group = [table["network"], table["mode"] == "gate"]
+    known = table["mode"] != ""  # of a file that nobody can read no axis is known
+    varies = {name: known & (table[name].groupby(group).transform("nunique", dropna=False) > 1) for name in others}
+    texts = []
+    for place, row in enumerate(table[CELL_AXES].astype("object").to_dict("records")):
+        parts = [row[name] for name in always if name != "batch"]
+        parts += ["batch {}".format(row["batch"])] if not pd.isna(row["batch"]) else []
+        parts += [
+            "{} {}".format(name.replace("_", " "), axes.format_value(row[name]))
+            for name in others
+            if varies[name].iloc[place]
+        ]
+        texts.append(" ".join(part for part in parts if part))
+    return pd.Series(texts, index=table.index, dtype="object")
 
 
 def note(row):

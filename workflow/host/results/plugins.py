@@ -4,6 +4,8 @@ import importlib.util
 
 from host import catalogue
 
+SOURCES = ("cells", "gate")  # what a plug-in may read; figures of cells read their repeats in records.parquet too
+
 
 def load(kind, name):
     """Return the module of a table or figure; raise a Mistake if there is none, or it lacks what its kind needs.
@@ -20,6 +22,18 @@ def load(kind, name):
     if not (module.__doc__ or "").strip():
         raise catalogue.Mistake("{}: has no docstring that says which question it answers".format(path.name))
     return module
+
+
+def reads(kind, name):
+    """Return which Parquet file of collecting a table or figure reads: `gate` by its literal READS, else `cells`.
+
+    The plug-in is not imported: a study is checked by it before there is anything to draw.
+    """
+    path = catalogue.find(kind, name, "--name")
+    stated = catalogue.literals(path).get("READS", SOURCES[0])
+    if stated not in SOURCES:
+        raise catalogue.mistake("{}: READS".format(catalogue.relative(path)), stated, "cannot be read", SOURCES)
+    return stated
 
 
 def question(module):

@@ -3,7 +3,9 @@
     python -m host.results.tables --name NAME --cells cells.parquet --out DIR
 
 The table is a file of workflow/tables with `table(cells)`; it may say HEADINGS {column: text} and
-ONLY_IN_FILES, columns that are not printed.
+ONLY_IN_FILES, columns that are not printed; `printed(table)` returns the columns to print in their own words, where
+there is one; LANDSCAPE = True turns LaTeX's pages. With READS = "gate" it gets gate.parquet, which lies beside the
+cells, in their place.
 Parquet and CSV hold every column in full precision. Markdown and LaTeX are for reading: four digits, an axis with one
 value moves into the caption, and reasons become notes below.
 """
@@ -34,13 +36,15 @@ def write(name, cells, folder):
     table.to_parquet(folder / (name + ".parquet"), index=False)
     table.to_csv(folder / (name + ".csv"), index=False, lineterminator="\n")
     hidden = [column for column in getattr(module, "ONLY_IN_FILES", ()) if column in table]
-    printed, notes, constant = for_reading(table.drop(columns=hidden), getattr(module, "HEADINGS", {}))
+    shown = module.printed(table) if hasattr(module, "printed") else table.drop(columns=hidden)
+    printed, notes, constant = for_reading(shown, getattr(module, "HEADINGS", {}))
     caption = "{} {}".format(plugins.question(module), constant).strip()
-    exploratory = bool(cells.exploratory.any())
+    exploratory = bool(cells.loc[cells["mode"] != "gate", "exploratory"].any())
     if exploratory:
         caption += " Exploratory: no ranking is claimed."
     (folder / (name + ".md")).write_text(markdown(printed, notes, caption), encoding="utf-8")
-    (folder / (name + ".tex")).write_text(latex(printed, notes, caption, name), encoding="utf-8")
+    write_latex = latex_landscape if getattr(module, "LANDSCAPE", False) else latex
+    (folder / (name + ".tex")).write_text(write_latex(printed, notes, caption, name), encoding="utf-8")
 
 
 def for_reading(table, headings):
@@ -98,6 +102,20 @@ def latex(table, notes, caption, label):
     )
 
 
+def latex_landscape(table, notes, caption, label):
+    """Return the table as LaTeX on turned pages, for the packages booktabs, longtable and pdflscape."""
+    frame = table.map(escape).rename(columns=escape)
+    kinds = "".join("r" if kind == "right" else "l" for kind in alignment(table))
+    label = "tab:" + label.replace("_", "-")
+    text = frame.to_latex(
+        index=False, escape=False, column_format=kinds, longtable=True, caption=escape(caption), label=label
+    )
+    below = ["\\noindent " + " ".join(notes_text(notes))] if notes else []
+    head = ["% needs \\usepackage{booktabs,longtable,pdflscape}", "\\begin{landscape}"]
+    small = ["\\scriptsize\\setlength{\\tabcolsep}{3pt}"]
+    return "\n".join(head + small + [text.strip()] + below + ["\\end{landscape}", ""])
+
+
 def notes_text(notes):
     """Return the numbered notes, escaped for LaTeX."""
     return ["({}) {}.".format(number, escape(flat(note).rstrip("."))) for number, note in enumerate(notes, 1)]
@@ -132,7 +150,8 @@ def main(arguments=None):
     parser.add_argument("--out", required=True, type=Path, metavar="DIR")
     options = parser.parse_args(arguments)
     try:
-        write(options.name, pd.read_parquet(options.cells), options.out)
+        source = options.cells.with_name(plugins.reads("table", options.name) + ".parquet")
+        write(options.name, pd.read_parquet(source), options.out)
     except Mistake as wrong:
         sys.exit(str(wrong))
 
