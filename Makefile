@@ -7,7 +7,7 @@ WHICH ?= failed
 RECORDS ?= examples/records
 STUDY ?= quick
 
-.PHONY: help quick smoke test lint format redraw aside lock host dev
+.PHONY: help quick smoke equivalence test lint format redraw aside lock host dev
 
 help:                ## this list
 	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## */\t/' | expand -t 12
@@ -17,6 +17,9 @@ quick: host          ## set up what is missing and run the quick study on this m
 
 smoke: host          ## the same in two minutes: two repeats
 	@$(BIN)/snakemake --config study=smoke
+
+equivalence: host    ## a gate cell for every framework, network and execution: do they compute the same?
+	@$(BIN)/snakemake --config study=equivalence
 
 test: dev            ## the tests; REQUIRE_ALL=1 fails where an environment cannot be built
 	@$(BIN)/python -m pytest $(TESTS)

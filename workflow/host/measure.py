@@ -22,8 +22,6 @@ from host.planning import axes, hardware, study
 from host.runner.parents import Parents
 from host.runner.request import Interrupted, Request
 
-GATE_DEADLINE_SECONDS = 600
-
 
 def main(arguments=None, **replaced):
     """Run the cell that the command line names; return the exit status.
@@ -158,11 +156,11 @@ def find_protocol(options):
     given = options.protocol
     if given is None and options.study is not None:
         where = "--study"
-        given = study.read_yaml(catalogue.find("study", options.study, where))["protocol"]
+        given = study.read_yaml(catalogue.find("study", options.study, where)).get("protocol")
     wanted = options.cell["protocol"]
     if wanted == axes.GATE_PROTOCOL:
-        longest = max(GATE_DEADLINE_SECONDS, (given or {}).get("deadline_seconds", 0))
-        return {"name": wanted, "deadline_seconds": longest, "exploratory": False}
+        longest = max(axes.NO_PROTOCOL["deadline_seconds"], (given or {}).get("deadline_seconds", 0))
+        return dict(axes.NO_PROTOCOL, deadline_seconds=longest)
     if given is None:
         raise Mistake("--protocol: the lengths of protocol {!r} are needed: give --protocol or --study".format(wanted))
     if given.get("name") != wanted:

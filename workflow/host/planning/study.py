@@ -4,7 +4,6 @@ A study is data: its protocol (lengths), entries of axes whose products are the 
 wants. Everything wrong with it is a `Mistake` naming file, key, value and what would be right, before anything runs.
 """
 
-import itertools
 import json
 import math
 from dataclasses import dataclass
@@ -14,12 +13,12 @@ import yaml
 
 from host import catalogue
 from host.catalogue import Mistake, mistake
-from host.planning import axes
+from host.planning import axes, entries
 
 WORDS = {"integer": "a whole number", "number": "a number", "string": "text", "array": "a list", "object": "a mapping"}
 WORDS["boolean"] = "true or false"
 INCREASING = (("min_steps", "max_steps"), ("min_seconds", "max_seconds"), ("max_seconds", "deadline_seconds"))
-GATE_BATCH = 16  # samples in a gate batch; docs/gate.md
+ONLY = "only"  # `gate: only`: the entries name gate cells, nothing is timed
 
 
 @dataclass(frozen=True)
@@ -84,6 +83,8 @@ def expected(error):
     """Return what would be right, for one jsonschema error."""
     if error.validator == "type":
         return "must be {}".format(WORDS.get(error.validator_value, error.validator_value))
+    if error.validator == "enum":
+        return "must be {}".format(" or ".join(json.dumps(value).strip('"') for value in error.validator_value))
     if error.validator == "pattern":
         return "must be lower-case letters and digits, a letter first"
     if error.validator in ("minimum", "exclusiveMinimum"):
@@ -109,27 +110,40 @@ def load(name, hardware, where="config/config.yaml: study"):
             "{}: must be a mapping with title, question, protocol, cells ...".format(catalogue.relative(path))
         )
     check_schema(content, "study", path)
-    check_protocol(content["protocol"], path)
+    gates_only = content.get("gate") == ONLY
+    protocol = content.get("protocol", axes.NO_PROTOCOL)
+    if "protocol" in content:
+        check_protocol(protocol, path)
     at = catalogue.relative(path)
     for kind in ("table", "figure"):
         for wanted in content[kind + "s"]:
-            catalogue.find(kind, wanted, "{}: {}s".format(at, kind))
+            check_drawable(kind, wanted, content.get("gate", True), "{}: {}s".format(at, kind))
     measured = []
     for number, entry in enumerate(content["cells"]):
         where = "{}: cells[{}]".format(at, number)
-        measured += expand(entry, content["protocol"]["name"], hardware, where)
-    check_unrepeated(measured, at)
-    gates = gate_cells(measured) if content.get("gate", True) else []
+        measured += entries.expand(entry, protocol["name"], hardware, where, gates_only)
+    entries.check_unrepeated(measured, at)
+    gates = entries.gate_cells(measured) if content.get("gate", True) else []
     return Study(
         name=name,
         title=content["title"],
         question=content["question"],
         seed=content["seed"],
-        protocol=content["protocol"],
-        cells=tuple(gates + measured),
+        protocol=protocol,
+        cells=tuple(gates if gates_only else gates + measured),
         tables=tuple(content["tables"]),
         figures=tuple(content["figures"]),
     )
+
+
+def check_drawable(kind, wanted, gate, where):
+    """Raise a Mistake for a table or figure that there is not, or one of cells that the study has not."""
+    plugin = catalogue.find(kind, wanted, where)
+    of_gates = catalogue.literals(plugin).get("READS") == "gate"
+    if of_gates and gate is False:
+        raise Mistake("{}: {!r}: shows gate cells, and `gate: false` makes none.".format(where, wanted))
+    if not of_gates and gate == ONLY:
+        raise Mistake("{}: {!r}: shows measured cells, and `gate: only` makes none.".format(where, wanted))
 
 
 def check_protocol(protocol, path):
@@ -165,100 +179,3 @@ def check_protocol(protocol, path):
                     theirs.get(key),
                 )
             )
-
-
-def expand(entry, protocol_name, hardware, where):
-    """Return the cells of one entry: the product of its axes, one cell for each repeat."""
-    entry = dict(entry)
-    for key in entry:
-        if key not in axes.BY_NAME and key != "repeats":
-            raise mistake(where, key, "is not an axis", list(axes.BY_NAME) + ["repeats"])
-    for key in [axis.name for axis in axes.AXES if axis.default is axes.REQUIRED] + ["repeats"]:
-        if key not in entry:
-            raise Mistake("{}: {!r} is missing: every entry says it.".format(where, key))
-    repeats = entry.pop("repeats")
-    values = {name: axis_values(axes.BY_NAME[name], entry, where) for name in axes.BY_NAME}
-    cells = []
-    for combination in itertools.product(*values.values()):
-        cell = dict(zip(values, combination, strict=True))
-        resolve(cell, hardware, where)
-        cells += [dict(cell, protocol=protocol_name, repeat=repeat, attempt=0) for repeat in range(1, repeats + 1)]
-    return cells
-
-
-def axis_values(axis, entry, where):
-    """Return the checked list of values that an entry gives an axis, or its default."""
-    if axis.name not in entry:
-        return [axis.default]
-    given = entry[axis.name]
-    given = given if isinstance(given, list) else [given]
-    if not given:
-        raise Mistake("{}: {}: [] is an empty matrix: give at least one value.".format(where, axis.name))
-    return [axis_value(axis, value, "{}: {}".format(where, axis.name)) for value in given]
-
-
-def axis_value(axis, value, where):
-    """Return one value of an axis in its type; raise a Mistake for a wrong type, choice or range."""
-    if axis.type is float and type(value) is int:
-        value = float(value)
-    if type(value) is not axis.type:
-        kind = {str: "text", int: "a whole number", float: "a number"}[axis.type]
-        hint = (
-            ""
-            if axis.type is str or not is_number(value)
-            else " In YAML this is text: write {:g}.".format(float(value))
-        )
-        raise Mistake("{}: {}: must be {}.{}".format(where, "empty" if value is None else repr(value), kind, hint))
-    if axis.type is float and not math.isfinite(value):
-        raise Mistake("{}: {!r}: must be a finite number.".format(where, value))
-    if axis.choices and value not in axis.choices:
-        raise mistake(where, value, "is not a value of this axis", axis.choices)
-    if axis.minimum is not None and value < axis.minimum:
-        raise Mistake("{}: {!r}: must be at least {}.".format(where, value, axis.minimum))
-    return value
-
-
-def is_number(value):
-    """Return whether a value is a text that reads as a number: YAML takes 1e-3 for a text, 1.0e-3 for a number."""
-    try:
-        return isinstance(value, str) and math.isfinite(float(value))
-    except ValueError:
-        return False
-
-
-def resolve(cell, hardware, where):
-    """Replace `here` and the adapter's declared execution by what they stand for; raise a Mistake for unknown names."""
-    cell["hardware"] = hardware.resolve(cell["hardware"], where + ": hardware")
-    catalogue.find("network", cell["network"], where + ": network")
-    catalogue.find("data", cell["data"], where + ": data")
-    accelerator = hardware.accelerator(cell["hardware"])
-    catalogue.environment_file(cell["framework"], accelerator, where + ": framework")
-    if cell["mode"] == "gate":
-        raise Mistake("{}: mode: 'gate': gate cells are made by `gate: true`, not listed.".format(where))
-    if cell["execution"] is axes.DECLARED:
-        cell["execution"] = catalogue.adapter_literals(cell["framework"])["EXECUTIONS"][0]
-
-
-def check_unrepeated(cells, at):
-    """Raise a Mistake if two entries make the same cell."""
-    seen = set()
-    for cell in cells:
-        path = axes.record_path(cell)
-        if path in seen:
-            raise Mistake(
-                "{}: cells: {!r}: this cell is repeated. Make its entries differ in an axis, or raise `repeats` "
-                "of one of them.".format(at, axes.describe(cell))
-            )
-        seen.add(path)
-
-
-def gate_cells(measured):
-    """Return one gate cell for each framework, network, hardware, feeding, precision, threads, devices, execution."""
-    gates = {}
-    for cell in measured:
-        gate = {name: axes.BY_NAME[name].default for name in axes.BY_NAME}
-        kept = ("framework", "network", "hardware", "feeding", "devices", "threads", "precision", "execution")
-        gate.update({name: cell[name] for name in kept})
-        gate.update(mode="gate", batch=GATE_BATCH, protocol=axes.GATE_PROTOCOL, repeat=1, attempt=0)
-        gates[axes.record_path(gate)] = gate
-    return list(gates.values())

@@ -14,6 +14,7 @@ from worker.reference.network import Network
 
 PROCESSES = "one"
 ENVIRONMENT = {}
+JUDGE = True  # a study's `framework: all` leaves it out
 EXECUTIONS = ("eager",)
 REVIEWED = "not reviewed"
 MOMENTUM_FORM = "outside"  # "inside" too, by optimizer["momentum_form"]
