@@ -83,7 +83,7 @@ BAD = {
     "no cells": (lambda c: c.update(cells=[]), ["cells", "[]", "empty matrix"]),
     "repeats is zero": (put("repeats", 0), ["cells: 0: repeats", "0", "at least 1"]),
     "no batch": (lambda c: c["cells"][0].pop("batch"), ["cells[0]", "'batch' is missing"]),
-    "repeated cell": (put("mode", "train", 1), ["this cell is repeated", "train b64 t1"]),
+    "repeated cell": (put("mode", "train", 2), ["this cell is repeated", "train b64 t1"]),
     "repeated value": (put("batch", [64, 64]), ["this cell is repeated"]),
     "unknown key": (lambda c: c.update(protocoll={}), ["'protocoll'", "is not a key", "Did you mean 'protocol'?"]),
     "unknown length": (lambda c: c["protocol"].update(min_step=5), ["protocol", "'min_step'", "'min_steps'"]),
@@ -141,7 +141,7 @@ def test_one_protocol_name_has_one_set_of_lengths(write):
 def test_the_quick_study_is_what_it_says():
     quick = study.load("quick", HERE)
     modes = [cell["mode"] for cell in quick.cells]
-    assert (modes.count("gate"), modes.count("train"), modes.count("infer")) == (6, 30, 6)
+    assert (modes.count("gate"), modes.count("train"), modes.count("infer")) == (12, 60, 12)
     assert quick.protocol["exploratory"] is True
     smoke = study.load("smoke", HERE)
     paths = {axes.record_path(cell) for cell in quick.cells}
@@ -185,8 +185,8 @@ def test_blocks_are_seeded_permutations_of_the_same_cells():
     assert all(sorted(order) == sorted(orders[1]) for order in orders.values())
     assert len({tuple(order) for order in orders.values()}) == len(orders), "five blocks, five orders"
     kinds = [cell["mode"] for cell in ordered.values()]
-    assert kinds[:6] == ["gate"] * 6, "gate cells come first"
-    repeats = [cell["repeat"] for cell in list(ordered.values())[6:]]
+    assert kinds[:12] == ["gate"] * 12 and "gate" not in kinds[12:], "gate cells come first"
+    repeats = [cell["repeat"] for cell in list(ordered.values())[12:]]
     assert repeats == sorted(repeats), "block after block"
 
 
