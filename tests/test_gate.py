@@ -150,10 +150,12 @@ def test_the_undeclared_form_of_the_running_variance_is_refused(bundles):
 
 
 def test_a_wrong_gradient_is_found_from_the_loss_backwards():
-    made = {"checks": [], "layers": [{"op": "dense", "name": name, "error": 0.0} for name in ("a", "b", "c")]}
-    for name, error in (("a", 1.0), ("b", 1.0), ("c", 0.0)):
+    ops = {"a": "dense", "b": "dense", "n": "relu", "c": "dense", "m": "relu", "d": "dense"}
+    made = {"checks": [], "layers": [{"op": op, "name": name, "error": 0.0} for name, op in ops.items()]}
+    for name, error in (("a", 1.0), ("b", 1.0), ("c", 0.0), ("d", 0.0)):
         made["checks"].append({"check": "G2", "tensor": name + ".weight", "error": error, "tolerance": 1e-5})
-    assert locate.text(locate.first(made)).startswith("backward, from dense 'b' on: the forward pass agrees: G2 b.w")
+    said = locate.text(locate.first(made))
+    assert said.startswith("backward, in dense 'b' or relu 'n': the forward pass agrees: G2 b.weight: error 1 ex")
 
 
 def test_rounded_products_are_recognised():

@@ -79,12 +79,25 @@ def forward(gate, line):
 
 
 def backward(gate, failed):
-    """Return (words, line) of the wrong gradient nearest to the loss: the checks are in the graph's order."""
+    """Return (words, line) of the wrong gradient nearest to the loss: the checks are in the graph's order.
+
+    Ops without parameters show no gradient: those between it and the next one whose gradient is right may be the cause.
+    """
     nearest = failed[-1]
     name = nearest["tensor"].rsplit(".", 1)[0]
-    kinds = {layer["name"]: layer["op"] for layer in gate.get("layers") or []}
-    op = "{} {!r}".format(kinds[name], name) if name in kinds else repr(name)
-    return "backward, from {} on: the forward pass agrees{}".format(op, rounding(gate)), nearest
+    right = {line["tensor"].rsplit(".", 1)[0] for line in gate["checks"] if line["check"] == "G2"} - {
+        line["tensor"].rsplit(".", 1)[0] for line in failed
+    }
+    layers = [(layer["name"], "{} {!r}".format(layer["op"], layer["name"])) for layer in gate.get("layers") or []]
+    op = dict(layers).get(name, repr(name))
+    behind = [each for each, _ in layers]
+    suspects = [op]
+    for each, words in layers[behind.index(name) + 1 :] if name in behind else ():
+        if each in right:
+            break
+        suspects.append(words)
+    named = " or ".join(filter(None, [", ".join(suspects[:-1]), suspects[-1]]))
+    return "backward, in {}: the forward pass agrees{}".format(named, rounding(gate)), nearest
 
 
 def rounding(gate):
