@@ -7,7 +7,7 @@ WHICH ?= failed
 RECORDS ?= examples/records
 STUDY ?= quick
 
-.PHONY: help quick smoke equivalence test lint format redraw aside lock host dev
+.PHONY: help quick smoke equivalence faults test lint format redraw aside lock host dev
 
 help:                ## this list
 	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## */\t/' | expand -t 12
@@ -20,6 +20,9 @@ smoke: host          ## the same in two minutes: two repeats
 
 equivalence: host    ## a gate cell for every framework, network and execution: do they compute the same?
 	@$(BIN)/snakemake --config study=equivalence
+
+faults: dev          ## plant mistakes in every framework that has an environment: which check of the gate sees which?
+	@PYTHONPATH=workflow:tests $(BIN)/python -m faults $(if $(OUT),--out $(OUT))
 
 test: dev            ## the tests; REQUIRE_ALL=1 fails where an environment cannot be built
 	@$(BIN)/python -m pytest $(TESTS)

@@ -15,6 +15,7 @@ import pytest
 from contract import checks, timing
 from host import catalogue, graph
 from host.gate import bundle, compare
+from host.planning import axes
 
 FRAMEWORKS = catalogue.frameworks("cpu")
 OWN_NETWORKS = catalogue.ROOT / "tests" / "contract" / "networks"
@@ -164,7 +165,7 @@ def test_declarations_are_literals(adapter):
     declared = catalogue.adapter_literals(adapter)
     assert declared["PROCESSES"] in ("one", "per_device")
     assert all(isinstance(text, str) for item in declared["ENVIRONMENT"].items() for text in item)
-    assert set(declared["EXECUTIONS"]) <= {"compiled", "eager"} and declared["EXECUTIONS"]
+    assert set(declared["EXECUTIONS"]) <= set(axes.BY_NAME["execution"].choices) and declared["EXECUTIONS"]
     assert declared["REVIEWED"]
     assert declared["MOMENTUM_FORM"] in ("outside", "inside")
     assert declared["RUNNING_VARIANCE"] in ("biased", "unbiased")

@@ -25,7 +25,7 @@ GOOD = [
     ("precision", "c1.weight", 3e-7, 3e-5),
     TWICE,
 ]
-FIRST = "backward, from 'c1' on: the forward pass agrees: G2 c1.weight: error nan exceeds its tolerance 1.5e-05"
+FIRST = "backward, in 'c1': the forward pass agrees: G2 c1.weight: error nan exceeds its tolerance 1.5e-05"
 
 
 def gate_cell(framework, network="mlp", **changes):

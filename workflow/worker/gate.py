@@ -123,8 +123,9 @@ def start(make, cell, graph, arrays, optimizer, batches):
 
 
 def moved(adapter, graph, arrays):
-    """Return {parameter: how far it has moved from its start}, in float64."""
-    now = adapter.parameters()
+    """Return {parameter: how far it has moved from its start}, in float64; tensors that had no such start left out."""
+    now = {name: value for name, value in adapter.parameters().items() if name in arrays}
+    now = {name: value for name, value in now.items() if value.shape == arrays[name].shape}
     return {name: value.astype(numpy.float64) - arrays[name].astype(numpy.float64) for name, value in now.items()}
 
 
