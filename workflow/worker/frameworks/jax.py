@@ -8,10 +8,10 @@ those of its layer library Flax (`BatchNorm`: the running variance is the biased
 """
 
 import functools
-import importlib.metadata
 import re
 
 import jax
+import jaxlib
 import numpy
 from jax import lax
 from jax import numpy as jnp
@@ -254,7 +254,7 @@ class Adapter:
     def versions(self):
         """Return the versions of JAX and of jaxlib, which holds XLA; CUDA's as XLA tells it."""
         cuda = re.search(r"cuda (\d+)", self.device.client.platform_version)
-        known = {"jax": jax.__version__, "jaxlib": importlib.metadata.version("jaxlib")}
+        known = {"jax": jax.__version__, "jaxlib": jaxlib.__version__}
         return dict(VERSIONS, cuda=cuda and cuda.group(1), **known)
 
     def knobs(self):
