@@ -7,7 +7,7 @@ import sys
 import pytest
 
 from checkout import ROOT
-from host import catalogue
+from host import catalogue, environments
 
 WORKFLOW = ROOT / "workflow"
 SOURCES = sorted(path for folder in ("workflow", "tests", "benchmarks") for path in (ROOT / folder).rglob("*.py"))
@@ -39,7 +39,8 @@ def test_the_worker_imports_numpy_the_standard_library_and_its_framework(path):
     if path.parent.name == "frameworks" and path.stem in catalogue.names("adapter"):
         adapter = catalogue.literals(path)
         assert adapter["REVIEWED"]
-        allowed |= {path.stem, "keras"}  # Keras is TensorFlow's own layer library
+        pins = environments.specification(ROOT / "envs" / "cpu" / (path.stem + ".yaml"))["pins"]
+        allowed |= {path.stem} | {pin.split("==")[0].split("[")[0] for pin in pins}
     assert imports(path) <= allowed
 
 

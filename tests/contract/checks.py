@@ -133,7 +133,19 @@ def dropout_only_in_training(subject):
     inputs, targets = subject.batches[0]
     if relative(adapter.evaluate(inputs, targets)[1], adapter.evaluate(inputs, targets)[1]) > 0:
         complaints.append("evaluation is random: dropout is on in it")
+    fresh = [subject.build(each, weights.draw(graph, 7), mode="train") for each in (graph, without_dropout(graph))]
+    evaluated = [each.evaluate(inputs, targets)[1] for each in fresh]  # with a key of its own it need not be random
+    if relative(*evaluated) > CLOSE:
+        complaints.append("evaluation is not that of the network without dropout")
     return complaints
+
+
+def without_dropout(graph):
+    """Return a copy of the graph in which every dropout has the rate 0."""
+    ops = [
+        dict(op, attributes=dict(op["attributes"], rate=0.0)) if op["op"] == "dropout" else op for op in graph["ops"]
+    ]
+    return dict(graph, ops=ops)
 
 
 def dropout_has_its_rate(subject):
