@@ -172,7 +172,12 @@ def draw_mask(subject, rate):
     ops = [one_op("dropout", "x", "input", units, {"rate": rate}), one_op("dense", "d", "x", units, {"units": units})]
     ops[1]["parameters"] = {"weight": "d.weight"}
     ops.append(dict(one_op("softmax_cross_entropy", "loss", "d", units, {}), output_shape=[]))
-    graph = {"network": "mask", "input": {"value": "input", "shape": [units]}, "ops": ops, "logits": "d"}
+    graph = {
+        "network": "mask",
+        "input": {"value": "input", "shape": [units], "dtype": "float32"},
+        "ops": ops,
+        "logits": "d",
+    }
     graph.update(loss="loss", parameters=[weight], buffers=[], classes=units)
     optimizer = {"name": "sgd", "learning_rate": 0.0, "momentum": 0.0, "weight_decay": 0.0}
     adapter.build(graph, {"d.weight": numpy.eye(units, dtype=numpy.float32)}, optimizer)
