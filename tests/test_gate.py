@@ -12,6 +12,7 @@ from host import catalogue
 from host.gate import bundle, compare, locate, tolerance
 from host.gate.tolerance import Noise
 from host.runner import gate as runner
+from worker import bundle as makers
 from worker import gate
 from worker.frameworks.reference import Adapter
 
@@ -169,3 +170,15 @@ def test_rounded_products_are_recognised():
 def test_what_is_no_number_did_not_pass(error):
     place = locate.first({"checks": [{"check": "G1", "tensor": "loss step 1", "error": error, "tolerance": 1e-5}]})
     assert place.line["error"] is error
+
+
+def test_a_start_that_amplifies_an_error_of_the_loss_is_not_taken(bundles):
+    made = bundles("gate_images")
+    assert made.facts["fit"] and made.facts["tries"] > 1, "the first starts of this network cancel too far"
+    maker = makers.Maker(Adapter, bundle.CELL, made.graph, made.settings)
+    first = makers.Start(bundle.SETTINGS["seed"] + 10, 1, made.graph, made.settings, 5)
+    maker.settle(first)
+    assert first.gap >= makers.NEAREST_TIE and maker.amplified(first) > makers.LARGEST_AMPLIFIED
+    taken = makers.Start(made.facts["seed"], 1, made.graph, made.settings, 5)
+    maker.settle(taken)
+    assert maker.amplified(taken) <= makers.LARGEST_AMPLIFIED

@@ -24,7 +24,7 @@ def softmax_cross_entropy(inputs, attributes, tensors, context):
     loss = (log_sum[:, 0] - shifted[rows, targets]).mean()
 
     def backward(dy):
-        gradient = numpy.exp(shifted - log_sum)
+        gradient = numpy.exp(shifted - log_sum) * (1.0 + context.loss_error)
         gradient[rows, targets] -= 1.0
         return [(dy * gradient / len(rows)).reshape(x.shape)], {}
 

@@ -15,18 +15,20 @@ class Context:
     training          batch statistics and dropout, or evaluation
     targets           int64 classes, one a sample, or one a position: (batch,) or (batch, positions)
     total             the sum that batch_norm uses in training (`perturbation.Sums` disturbs it)
+    loss_error        by what share all probabilities in the loss's gradient are too large: 0, but for a disturbed run
     running_variance  "biased" or "unbiased": the batch variance that enters the running one
     generator         numpy RandomState of the dropout masks
     watching          whether near ties are looked for; `smallest_gap` is then the smallest found
     """
 
-    def __init__(self, training, targets, total, running_variance, generator, watching):
+    def __init__(self, training, targets, total, running_variance, generator, watching, loss_error=0.0):
         self.training = training
         self.targets = targets
         self.total = total
         self.running_variance = running_variance
         self.generator = generator
         self.watching = watching
+        self.loss_error = loss_error
         self.smallest_gap = numpy.inf
 
     def watch(self, gaps, values):
@@ -61,6 +63,7 @@ class Network:
                 raise ValueError("{}: the reference has no op {!r}".format(op["name"], op["op"]))
         self.total = total
         self.watching = watching
+        self.loss_error = 0.0  # see Context
         self.generator = numpy.random.RandomState(0)
         self.smallest_gap = numpy.inf  # over all training passes: |ReLU input| or max-pool lead, in rms of its tensor
         self.values = {}  # of the last forward pass, by name
@@ -72,7 +75,8 @@ class Network:
         """Return the mean loss of a batch, a float; `logits` and what `backward` needs are kept."""
         targets = numpy.asarray(targets)
         watching = self.watching and training
-        context = Context(training, targets, self.total, self.running_variance, self.generator, watching)
+        forms = (self.running_variance, self.generator, watching, self.loss_error)
+        context = Context(training, targets, self.total, *forms)
         inputs = numpy.asarray(inputs)
         if self.graph["input"]["dtype"] != "int64":  # classes stay what they are: they are looked up, not computed with
             inputs = inputs.astype(numpy.float64)
