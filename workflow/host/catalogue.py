@@ -6,10 +6,12 @@ part before the first hyphen. Networks, studies, tables, figures and data sets a
 
 import ast
 import difflib
+import threading
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
 WORKFLOW = ROOT / "workflow"
+PARSING = threading.Lock()  # before Python 3.11.5 two threads that parse at once end in a SystemError
 FOLDERS = {
     "study": (ROOT / "config" / "studies", ".yaml"),
     "network": (WORKFLOW / "networks", ".py"),
@@ -82,7 +84,9 @@ def adapter_name(framework):
 def literals(path):
     """Return the module-level constants of a Python file without importing it, as {NAME: value}."""
     found = {}
-    for node in ast.parse(path.read_text(encoding="utf-8")).body:
+    with PARSING:
+        tree = ast.parse(path.read_text(encoding="utf-8"))
+    for node in tree.body:
         if isinstance(node, ast.Assign) and len(node.targets) == 1 and isinstance(node.targets[0], ast.Name):
             try:
                 found[node.targets[0].id] = ast.literal_eval(node.value)
